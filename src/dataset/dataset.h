@@ -76,4 +76,13 @@ stoker_status sk_idx_open(const char *path, const stoker_dataset_settings *setti
 stoker_status sk_folder_open(const char *path, const stoker_dataset_settings *settings, bool *matched,
                              sk_reader **out);
 
+/* dataset.c: tries the formats one after another; says what was looked for when nothing matches. */
+stoker_status sk_dataset_open_path(const char *path, const stoker_dataset_settings *settings, sk_reader **out);
+
+/* arrays.c, subset.c: as the public stoker_dataset_from_arrays, _subset and _concat say. The parts stay their owner's. */
+stoker_status sk_arrays_open(const uint8_t *images, int64_t count, int32_t height, int32_t width, int32_t channels,
+                             const int64_t *labels, sk_reader **out);
+stoker_status sk_subset_open(const sk_reader *base, const int64_t *indices, int64_t count, sk_reader **out);
+stoker_status sk_concat_open(sk_reader *const *parts, int32_t count, sk_reader **out);
+
 #endif
