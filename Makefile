@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin over meson and ninja. Needs nothing to begin with but make and git on Debian or Ubuntu: each target sets up what it uses.
+#
+#   make build      the command build/stoker, the library build/libstoker.so, the package in build/python
+#   make demo       trains on Fashion-MNIST and runs the photo pipeline beside PyTorch; DATA=DIR for photos of your own
+#   make test       every test
+#   make bench      throughput beside torchvision and DataLoader, into docs/benchmarks.md
+#   make lint       formatters, linters, warnings as errors
+#   make sanitize   C tests and the command under ASan + UBSan, then under TSan
+#   make fuzz       each fuzz target for FUZZ_SECONDS
+#   make install    PREFIX=/usr/local, DESTDIR=
+#   make clean
+
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+export PATH := $(CURDIR)/build/env/bin:$(PATH)
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: all setup build demo test bench lint sanitize fuzz install clean
+all: build
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@test -f build/build.ninja || meson setup build --prefix '$(PREFIX)'
+	@ninja -C build
+
+demo: build
+	@PYTHONPATH=build/python python examples/demo.py $(if $(DATA),--data '$(DATA)')
+
+test: build
+	@meson test -C build --no-rebuild --print-errorlogs
+	@python -m pytest tests -q -n auto --maxprocesses 4 $(PYTEST_ARGS)
+
+bench: build
+	@PYTHONPATH=build/python python bench/compare.py $(BENCH_ARGS)
+
+lint:
+	@scripts/setup.sh lint
+	@scripts/lint.sh
+
+sanitize:
+	@scripts/setup.sh
+	@scripts/sanitize.sh
+
+fuzz:
+	@scripts/setup.sh lint
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+install: build
+	@meson configure build --prefix '$(PREFIX)'
+	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir '$(DESTDIR)')
+
+clean:
+	rm -rf build build-* dist
