@@ -289,7 +289,7 @@ static void test_wrong_settings(void **state)
     REFUSED((settings.order = wrong_order, settings.shuffle = 0), "the order holds no samples");
 #undef REFUSED
     settings = usual(1000, 2);
-    settings.ring_bytes = 1000;
+    settings.ring_bytes = 100;
     assert_int_equal(stoker_loader_open(dataset, &settings, &loader), STOKER_ERR_LIMIT);
     assert_non_null(strstr(stoker_last_error(), "ring_bytes"));
     fake_close(dataset);

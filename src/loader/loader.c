@@ -92,28 +92,31 @@ static int64_t divide_up(int64_t a, int64_t b)
 static stoker_status plan_ring(stoker_loader *loader, const stoker_loader_settings *settings)
 {
     const sk_reader *reader = loader->dataset->reader;
-    int64_t batch = loader->batch;
+    int64_t batch = loader->batch, places = batch;
     size_t sample_bytes = 0, batch_bytes = 0;
 
     loader->batches =
         loader->last_batch == STOKER_LAST_DROP ? loader->positions / batch : divide_up(loader->positions, batch);
+    if (loader->last_batch != STOKER_LAST_PAD && places > loader->positions)
+        places = loader->positions;
+    loader->places = places;
     loader->fixed = sk_spec_fixed_shape(loader->spec, reader->width, reader->height, reader->channels, &loader->shape);
     loader->run = 1;
     if (loader->fixed) {
         sample_bytes = sk_spec_bytes(loader->spec, loader->shape);
-        if (!sk_multiply(sample_bytes, (size_t)batch, &batch_bytes) || batch_bytes > loader->ring_bytes)
+        if (!sk_multiply(sample_bytes, (size_t)places, &batch_bytes) || batch_bytes > loader->ring_bytes)
             return sk_fail(STOKER_ERR_LIMIT,
                            "a batch of %lld samples of %zu bytes does not fit into ring_bytes (%zu): raise ring_bytes "
                            "or make the batch smaller",
-                           (long long)batch, sample_bytes, loader->ring_bytes);
+                           (long long)places, sample_bytes, loader->ring_bytes);
         if (!reader->encoded && sample_bytes > 0 && sample_bytes < RUN_BYTES)
             loader->run = RUN_BYTES / (int64_t)sample_bytes;
     }
     if (loader->run > SK_LONGEST_RUN)
         loader->run = SK_LONGEST_RUN;
-    if (loader->run > batch)
-        loader->run = batch;
-    loader->units = divide_up(batch, loader->run);
+    if (loader->run > places)
+        loader->run = places;
+    loader->units = divide_up(places, loader->run);
     loader->depth = settings->depth;
     if (loader->depth == 0) { /* four units a thread, so that none waits while a batch is taken */
         loader->depth = divide_up(4 * (int64_t)loader->threads, loader->units) + 1;
@@ -122,6 +125,9 @@ static stoker_status plan_ring(stoker_loader *loader, const stoker_loader_settin
     }
     if (batch_bytes > 0 && loader->depth > (int64_t)(loader->ring_bytes / batch_bytes))
         loader->depth = (int64_t)(loader->ring_bytes / batch_bytes);
+    loader->kept_bytes = loader->ring_bytes - (size_t)loader->depth * batch_bytes;
+    if (loader->kept_bytes > (size_t)loader->depth * batch_bytes) /* so none where sizes differ */
+        loader->kept_bytes = (size_t)loader->depth * batch_bytes;
     return STOKER_OK;
 }
 
@@ -222,7 +228,7 @@ stoker_status stoker_loader_open(const stoker_dataset *dataset, const stoker_loa
     if (status != STOKER_OK)
         goto fail;
     loader->effective_end = loader->positions;
-    loader->pool = sk_pool_create(loader->batch, settings->keep_draws != 0, loader->ring_bytes);
+    loader->pool = sk_pool_create(loader->places, settings->keep_draws != 0, loader->kept_bytes);
     status = loader->pool != NULL ? sk_workers_start(loader) : STOKER_ERR_MEMORY;
     if (status != STOKER_OK)
         goto fail;
@@ -298,6 +304,8 @@ static stoker_status wait_until(stoker_loader *loader, bool (*ready)(stoker_load
 {
     if (ready(loader))
         return STOKER_OK;
+    while (sem_trywait(&loader->wake) == 0) /* what is left of an earlier wait that needed no sleep */
+        ;
     int64_t began = sk_now();
     int64_t limit = (int64_t)loader->stall_seconds * 1000000000;
     int64_t slice = limit > 0 && limit / 4 < LOOK_AGAIN ? limit / 4 : LOOK_AGAIN;

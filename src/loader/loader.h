@@ -105,13 +105,15 @@ struct stoker_loader {
     int64_t *listed; /* explicit order, or NULL */
     int32_t shuffle, last_batch, on_error, stall_seconds;
     int64_t batch;
+    int64_t places;    /* that a slot has room for: fewer than batch where the epoch is shorter */
     int64_t positions; /* of an epoch */
     int64_t batches;   /* of an epoch */
     int64_t run;       /* samples a unit */
     int64_t units;     /* a batch */
     int64_t depth;
     size_t ring_bytes;
-    bool fixed; /* all batches have this shape: */
+    size_t kept_bytes; /* of slots that came back */
+    bool fixed;        /* all batches have this shape: */
     sk_shape shape;
     pid_t pid;
     int64_t opened_at; /* nanoseconds */

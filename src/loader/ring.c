@@ -17,11 +17,11 @@ stoker_status sk_entry_set_shape(stoker_loader *loader, sk_entry *entry, sk_shap
     size_t bytes = sk_spec_bytes(loader->spec, shape);
     size_t total;
 
-    if (!sk_multiply(bytes, (size_t)loader->batch, &total) || total > loader->ring_bytes)
+    if (!sk_multiply(bytes, (size_t)loader->places, &total) || total > loader->ring_bytes)
         return sk_fail(STOKER_ERR_LIMIT,
                        "a batch of %lld samples of %zu bytes does not fit into ring_bytes (%zu): raise ring_bytes or "
                        "make the batch smaller",
-                       (long long)loader->batch, bytes, loader->ring_bytes);
+                       (long long)loader->places, bytes, loader->ring_bytes);
     stoker_status status = sk_slot_reserve(entry->slot, total);
 
     if (status != STOKER_OK)
@@ -49,6 +49,8 @@ static stoker_status open_entry(stoker_loader *loader, int64_t number)
     entry->slot = sk_pool_take(loader->pool);
     if (entry->slot == NULL)
         return STOKER_ERR_MEMORY;
+    if (!loader->fixed) /* its images would be memory that the budget does not know of */
+        sk_slot_drop_images(entry->slot);
     entry->epoch = loader->base_epoch + (uint64_t)(number / loader->batches);
     entry->index = number % loader->batches;
     entry->first = entry->index * loader->batch;
@@ -162,7 +164,7 @@ static void size_batch(sk_worker *worker, sk_entry *entry, int64_t number)
 
     sk_enter(&worker->maker.activity, SK_STAGE_IDLE);
     if (status == STOKER_OK && shape.channels > 0)
-        (void)sk_multiply(sk_spec_bytes(loader->spec, shape), (size_t)loader->batch, &total);
+        (void)sk_multiply(sk_spec_bytes(loader->spec, shape), (size_t)loader->places, &total);
     pthread_mutex_lock(&loader->lock);
     /* In order: what is ahead of this batch in the ring leaves first, so room for it comes in the end. */
     if (total <= loader->ring_bytes && loader->ahead_bytes + total > loader->ring_bytes) {

@@ -15,6 +15,8 @@ stoker_status sk_maker_init(sk_maker *maker, const stoker_dataset *dataset, cons
     maker->spec = spec;
     maker->seed = seed;
     maker->timed = timed;
+    for (size_t i = 0; i < SK_FETCH_AHEAD + 1; i++)
+        maker->fetched_number[i] = -1;
     atomic_store_explicit(&maker->activity.sample, -1, memory_order_relaxed);
     atomic_store_explicit(&maker->activity.stage, SK_STAGE_IDLE, memory_order_relaxed);
     atomic_store_explicit(&maker->activity.since, sk_now(), memory_order_relaxed);
@@ -33,7 +35,8 @@ void sk_maker_clear(sk_maker *maker)
 {
     sk_decoder_destroy(maker->decoder);
     sk_workspace_destroy(maker->workspace);
-    sk_buffer_free(&maker->scratch);
+    for (size_t i = 0; i < SK_FETCH_AHEAD + 1; i++)
+        sk_buffer_free(&maker->scratch[i]);
     maker->decoder = NULL;
     maker->workspace = NULL;
 }
@@ -72,17 +75,46 @@ static inline void enter(sk_maker *maker, int32_t stage)
         atomic_store_explicit(&maker->activity.stage, stage, memory_order_relaxed);
 }
 
-static stoker_status fetch(sk_maker *maker, int64_t sample, sk_sample *out)
+static stoker_status fetch(sk_maker *maker, int64_t number, sk_sample *out)
 {
     const sk_reader *reader = maker->dataset->reader;
 
-    atomic_store_explicit(&maker->activity.sample, sample, memory_order_relaxed);
+    atomic_store_explicit(&maker->activity.sample, number, memory_order_relaxed);
     enter(maker, STOKER_STAGE_READ);
-    stoker_status status = reader->ops->fetch(reader, sample, &maker->scratch, out);
+    for (size_t i = 0; i < SK_FETCH_AHEAD + 1; i++) {
+        if (maker->fetched_number[i] == number) {
+            maker->fetched_number[i] = -1;
+            *out = maker->fetched[i];
+            return STOKER_OK;
+        }
+    }
+    uint32_t turn = maker->fetch_turn;
+
+    maker->fetch_turn = turn == SK_FETCH_AHEAD ? 0 : turn + 1;
+    maker->fetched_number[turn] = -1;
+    stoker_status status = reader->ops->fetch(reader, number, &maker->scratch[turn], out);
 
     if (status == STOKER_OK)
         add(&maker->activity.bytes[STOKER_STAGE_READ], (int64_t)out->size);
     return status;
+}
+
+void sk_fetch_ahead(sk_maker *maker, int64_t number)
+{
+    const sk_reader *reader = maker->dataset->reader;
+    uint32_t turn = maker->fetch_turn;
+    sk_sample *out = &maker->fetched[turn];
+
+    atomic_store_explicit(&maker->activity.sample, number, memory_order_relaxed);
+    enter(maker, STOKER_STAGE_READ);
+    maker->fetched_number[turn] = -1;
+    if (reader->ops->fetch(reader, number, &maker->scratch[turn], out) != STOKER_OK)
+        return;
+    maker->fetched_number[turn] = number;
+    maker->fetch_turn = turn == SK_FETCH_AHEAD ? 0 : turn + 1;
+    add(&maker->activity.bytes[STOKER_STAGE_READ], (int64_t)out->size);
+    for (size_t at = 0; at < out->size; at += SK_ALIGNMENT)
+        __builtin_prefetch(out->data + at);
 }
 
 /* A dataset of raw samples may have an encoded one among them (a concatenation), so the decoder may come late. */

@@ -16,6 +16,8 @@
 #include "image/image.h"
 #include "transform/plan.h"
 
+#define SK_FETCH_AHEAD 2 /* small raw samples: enough for the memory's latency to pass while another is made */
+
 #define SK_STAGE_IDLE STOKER_STAGES /* nothing asked for; not counted in public */
 
 /* What a thread is at, and what it has done. Written by that thread alone, read by any. */
@@ -36,7 +38,10 @@ typedef struct sk_maker {
     bool timed; /* clock read at each stage of each sample; false where samples are so small that a run is timed */
     sk_decoder *decoder;
     sk_workspace *workspace;
-    sk_buffer scratch;
+    sk_buffer scratch[SK_FETCH_AHEAD + 1];
+    sk_sample fetched[SK_FETCH_AHEAD + 1]; /* by sk_fetch_ahead, where fetched_number tells of which sample */
+    int64_t fetched_number[SK_FETCH_AHEAD + 1];
+    uint32_t fetch_turn; /* which of them is next */
     sk_activity activity;
     sk_draws draws; /* of the last sample */
 } sk_maker;
@@ -53,6 +58,10 @@ void sk_enter(sk_activity *activity, int32_t stage);
 
 /* The shape of the sample's tensor and, where not NULL, the size of its image, from its header alone. */
 stoker_status sk_measure_sample(sk_maker *maker, uint64_t epoch, int64_t sample, sk_shape *shape);
+
+/* For raw samples: has sample `number` fetched, and its bytes on their way into the cache, before its turn. At most
+ * SK_FETCH_AHEAD samples that were not made yet. A failure is told when it is made. */
+void sk_fetch_ahead(sk_maker *maker, int64_t number);
 
 /* Writes the tensor of a sample to `out`, which has room for `shape`. Where the sample gives another shape: *other is
  * set to it, and the status is STOKER_ERR_ARGUMENT with no message; else other->channels is 0. `bytes` is the tensor's

@@ -20,19 +20,19 @@ struct sk_pool {
     int64_t references; /* slots out of the pool, and the loader itself */
     bool closed;
     _Atomic(int64_t) bytes;
-    int64_t batch;
+    int64_t places;
     bool keep_draws;
     pid_t pid; /* after fork() the lock may be held by a thread that does not exist in the child */
 };
 
-sk_pool *sk_pool_create(int64_t batch, bool keep_draws, size_t kept_bytes)
+sk_pool *sk_pool_create(int64_t places, bool keep_draws, size_t kept_bytes)
 {
     sk_pool *pool = sk_calloc(1, sizeof *pool);
 
     if (pool == NULL)
         return NULL;
     pthread_mutex_init(&pool->lock, NULL);
-    pool->batch = batch;
+    pool->places = places;
     pool->keep_draws = keep_draws;
     pool->kept_bytes = kept_bytes;
     pool->references = 1;
@@ -44,8 +44,7 @@ static void destroy_slot(sk_slot *slot)
 {
     if (slot == NULL)
         return;
-    atomic_fetch_sub_explicit(&slot->pool->bytes, (int64_t)slot->capacity, memory_order_relaxed);
-    sk_aligned_free(slot->batch.images);
+    sk_slot_drop_images(slot);
     sk_aligned_free(slot->meta);
     sk_free(slot);
 }
@@ -88,23 +87,23 @@ void sk_pool_close(sk_pool *pool)
 }
 
 /* Labels, samples and draws in one allocation. */
-static stoker_status make_meta(sk_slot *slot, int64_t batch, bool keep_draws)
+static stoker_status make_meta(sk_slot *slot, int64_t places, bool keep_draws)
 {
     size_t each = 2 * sizeof(int64_t);
     size_t total;
 
     if (keep_draws)
         each += STOKER_MAX_TRANSFORMS * sizeof(stoker_draw) + sizeof(int32_t);
-    if (!sk_multiply((size_t)batch, each, &total))
-        return sk_fail(STOKER_ERR_MEMORY, "a batch of %lld samples is too large", (long long)batch);
+    if (!sk_multiply((size_t)places, each, &total))
+        return sk_fail(STOKER_ERR_MEMORY, "a batch of %lld samples is too large", (long long)places);
     slot->meta = sk_aligned_malloc(total);
     if (slot->meta == NULL)
         return STOKER_ERR_MEMORY;
     slot->batch.labels = slot->meta;
-    slot->batch.samples = slot->batch.labels + batch;
+    slot->batch.samples = slot->batch.labels + places;
     if (keep_draws) {
-        slot->draws = (stoker_draw *)(void *)(slot->batch.samples + batch);
-        slot->draw_counts = (int32_t *)(void *)(slot->draws + batch * STOKER_MAX_TRANSFORMS);
+        slot->draws = (stoker_draw *)(void *)(slot->batch.samples + places);
+        slot->draw_counts = (int32_t *)(void *)(slot->draws + places * STOKER_MAX_TRANSFORMS);
     }
     return STOKER_OK;
 }
@@ -126,7 +125,7 @@ sk_slot *sk_pool_take(sk_pool *pool)
         if (slot == NULL)
             goto fail;
         slot->pool = pool;
-        if (make_meta(slot, pool->batch, pool->keep_draws) != STOKER_OK)
+        if (make_meta(slot, pool->places, pool->keep_draws) != STOKER_OK)
             goto fail;
     }
     slot->next = NULL;
@@ -151,17 +150,23 @@ static void hint_huge_pages(void *memory, size_t bytes)
         (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* a hint: a kernel without it is no fault */
 }
 
+void sk_slot_drop_images(sk_slot *slot)
+{
+    sk_aligned_free(slot->batch.images);
+    slot->batch.images = NULL;
+    atomic_fetch_sub_explicit(&slot->pool->bytes, (int64_t)slot->capacity, memory_order_relaxed);
+    slot->capacity = 0;
+}
+
 stoker_status sk_slot_reserve(sk_slot *slot, size_t bytes)
 {
     if (slot->batch.images != NULL && bytes <= slot->capacity)
         return STOKER_OK;
-    sk_aligned_free(slot->batch.images);
-    atomic_fetch_sub_explicit(&slot->pool->bytes, (int64_t)slot->capacity, memory_order_relaxed);
-    slot->capacity = 0;
+    sk_slot_drop_images(slot);
     slot->batch.images = sk_aligned_malloc(bytes);
     if (slot->batch.images == NULL)
         return sk_fail(STOKER_ERR_MEMORY, "out of memory: %zu bytes for a batch of %lld samples", bytes,
-                       (long long)slot->pool->batch);
+                       (long long)slot->pool->places);
     slot->capacity = bytes;
     atomic_fetch_add_explicit(&slot->pool->bytes, (int64_t)bytes, memory_order_relaxed);
     hint_huge_pages(slot->batch.images, bytes);

@@ -23,13 +23,13 @@ typedef struct sk_slot {
     struct sk_slot *next; /* in the pool's free list */
     size_t capacity;      /* bytes of images */
     void *meta;           /* labels, samples, draws and their counts */
-    stoker_draw *draws;   /* batch × STOKER_MAX_TRANSFORMS, or NULL */
+    stoker_draw *draws;   /* places × STOKER_MAX_TRANSFORMS, or NULL */
     int32_t *draw_counts;
 } sk_slot;
 
-/* `batch`: samples a slot has room for. `kept_bytes`: slots that come back are kept while all slots held by the loader
- * take no more than this (at least two are kept). NULL on lack of memory. */
-sk_pool *sk_pool_create(int64_t batch, bool keep_draws, size_t kept_bytes);
+/* `places`: samples a slot has room for. Two slots that came back are kept for the next batches, and more as long as
+ * they take no more than `kept_bytes`. NULL on lack of memory. */
+sk_pool *sk_pool_create(int64_t places, bool keep_draws, size_t kept_bytes);
 
 /* The loader is gone: frees what is kept; the rest goes as loans come back. Takes NULL. */
 void sk_pool_close(sk_pool *pool);
@@ -39,6 +39,9 @@ sk_slot *sk_pool_take(sk_pool *pool);
 
 /* Makes room for `bytes` of images (contents are lost). */
 stoker_status sk_slot_reserve(sk_slot *slot, size_t bytes);
+
+/* Frees the images' memory. */
+void sk_slot_drop_images(sk_slot *slot);
 
 /* Gives a slot back; frees it where the pool is closed or has enough. Any thread. */
 void sk_slot_release(sk_slot *slot);

@@ -136,13 +136,19 @@ static void fill_unit(sk_worker *worker, sk_entry *entry, int64_t begin, int64_t
 {
     stoker_loader *loader = worker->loader;
     int64_t samples[SK_LONGEST_RUN];
+    int64_t ahead = loader->run > 1 ? SK_FETCH_AHEAD : 0;
     bool fatal;
 
     for (int64_t place = begin; place < end;
          place++) /* apart, so that the shuffles of a run overlap in the processor */
         samples[place - begin] = sk_order_at(&entry->order, sk_entry_position(entry, place));
+    for (int64_t place = begin; place < end && place < begin + ahead; place++)
+        sk_fetch_ahead(&worker->maker, samples[place - begin]);
     for (int64_t place = begin; place < end; place++) {
         int64_t sample = samples[place - begin];
+
+        if (ahead > 0 && place + ahead < end)
+            sk_fetch_ahead(&worker->maker, samples[place + ahead - begin]);
         stoker_status status = sk_fill_place(loader, &worker->maker, entry, place, sample, &fatal);
 
         if (status == STOKER_OK)
