@@ -209,8 +209,8 @@ bool sk_ring_wait(sk_worker *worker, int64_t number)
             continue;
         }
         /* Starved: the ring is full of batches that the loop has not taken. Idle: nothing was asked for yet. */
-        uint64_t epoch = loader->base_epoch + (uint64_t)(number / loader->batches);
-        bool full = loader->next_open > 0 && number >= loader->next_open && !sk_epoch_past_end(loader, epoch);
+        bool full = loader->next_open > 0 && number >= loader->next_open &&
+                    !sk_epoch_past_end(loader, loader->base_epoch + (uint64_t)(number / loader->batches));
         int32_t now = full ? STOKER_STAGE_STARVED : SK_STAGE_IDLE;
 
         if (now != stage)
