@@ -373,6 +373,80 @@ static void test_no_thread_to_be_had(void **state)
 #endif
 }
 
+/* Reads figures and releases what it is given, all the time, beside the loop. */
+typedef struct beside {
+    stoker_loader *loader;
+    _Atomic(stoker_batch *) given;
+    atomic_bool stop;
+} beside;
+
+static void *work_beside(void *argument)
+{
+    beside *shared = argument;
+    struct timespec pause = {0, 100000};
+    char reason[64];
+    int64_t sample;
+    uint64_t epoch;
+    stoker_stats stats;
+
+    while (!atomic_load(&shared->stop)) {
+        stoker_loader_stats(shared->loader, &stats);
+        stoker_loader_skipped(shared->loader, 0, &sample, &epoch, reason, sizeof reason);
+        stoker_batch_release(atomic_exchange(&shared->given, NULL));
+        nanosleep(&pause, NULL);
+    }
+    stoker_batch_release(atomic_exchange(&shared->given, NULL));
+    return NULL;
+}
+
+/* Any calls in any order; each batch that comes must be the one that its number says. */
+static void test_any_calls_in_any_order(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 24; round++) {
+        unsigned seed = round;
+        stoker_dataset *dataset = fake_open(1 + (int64_t)(round * 13 % 90), round % 3 == 0 ? 0 : 4);
+        stoker_loader_settings settings =
+            usual(round % 3 == 0 ? 1 : 1 + (int64_t)(round % 11), 1 + (int32_t)(round % 6));
+        beside shared = {0};
+        pthread_t thread;
+
+        settings.on_error = (int32_t)(round / 3 % 3);
+        settings.last_batch = (int32_t)(round / 2 % 3);
+        settings.depth = (int32_t)(round % 4);
+        break_samples(dataset, 10, round);
+        fake_of(dataset)->broken[0] = 0;
+        stoker_loader *loader = open_loader(dataset, &settings);
+
+        shared.loader = loader;
+        assert_int_equal(pthread_create(&thread, NULL, work_beside, &shared), 0);
+        for (int i = 0; i < 400; i++) {
+            int choice = rand_r(&seed) % 100;
+            stoker_batch *batch;
+
+            if (choice < 8) {
+                stoker_status status = stoker_loader_seek(loader, (uint64_t)(rand_r(&seed) % 4));
+
+                assert_true(status == STOKER_OK || status == STOKER_ERR_INTERRUPTED);
+            } else if (choice < 11) {
+                stoker_loader_interrupt(loader);
+            } else if (stoker_loader_next(loader, &batch) == STOKER_OK) {
+                int64_t position = batch->index * settings.batch, first;
+
+                check_content(dataset, batch);
+                assert_int_equal(stoker_loader_order(loader, batch->epoch, position, 1, &first), STOKER_OK);
+                if (!fake_of(dataset)->broken[first])
+                    assert_int_equal(batch->samples[0], first);
+                stoker_batch_release(atomic_exchange(&shared.given, batch));
+            }
+        }
+        atomic_store(&shared.stop, true);
+        pthread_join(thread, NULL);
+        stoker_loader_close(loader);
+        fake_close(dataset);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_each_allocation_failing_at_open),
         cmocka_unit_test(test_each_allocation_failing_while_it_runs),
         cmocka_unit_test(test_no_thread_to_be_had),
+        cmocka_unit_test(test_any_calls_in_any_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
