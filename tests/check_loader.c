@@ -383,6 +383,52 @@ static void test_ring_stays_within_its_memory(void **state)
     fake_close(different);
 }
 
+/* What a batch says of its draws makes its tensors, and is what stoker_spec_draw says. */
+static void test_draws_of_a_batch_give_its_tensors(void **state)
+{
+    static const char ops[] = "random_crop(5, padding=2) random_horizontal_flip to(f32, nchw)";
+    stoker_dataset *dataset = fake_open(50, 6);
+    stoker_loader_settings settings = usual(8, 3);
+    stoker_draw draws[STOKER_MAX_TRANSFORMS];
+    stoker_batch *batch;
+    stoker_spec *spec;
+    int32_t count;
+
+    (void)state;
+    settings.ops = ops;
+    settings.keep_draws = 1;
+    assert_int_equal(stoker_spec_parse(ops, &spec), STOKER_OK);
+    stoker_loader *loader = open_loader(dataset, &settings);
+
+    for (int round = 0; round < 20; round++) {
+        if (stoker_loader_next(loader, &batch) != STOKER_OK)
+            continue;
+        assert_int_equal(batch->dtype, STOKER_F32);
+        assert_int_equal(batch->layout, STOKER_NCHW);
+        for (int64_t i = 0; i < batch->count; i++) {
+            const stoker_draw *kept = batch->draws + i * batch->draws_stride;
+            size_t bytes = sizeof(float) * CHANNELS * 5 * 5;
+            stoker_tensor tensor;
+
+            assert_int_equal(
+                stoker_spec_draw(spec, settings.seed, batch->epoch, (uint64_t)batch->samples[i], 6, 6, draws, &count),
+                STOKER_OK);
+            assert_int_equal(batch->draw_counts[i], count);
+            assert_memory_equal(kept, draws, (size_t)count * sizeof *draws);
+            assert_int_equal(stoker_spec_apply(spec,
+                                               fake_of(dataset)->pixels + (size_t)batch->samples[i] * 6 * 6 * CHANNELS,
+                                               6, 6, CHANNELS, kept, count, &tensor),
+                             STOKER_OK);
+            assert_memory_equal(tensor.data, (uint8_t *)batch->images + (size_t)i * bytes, bytes);
+            stoker_free(tensor.data);
+        }
+        stoker_batch_release(batch);
+    }
+    stoker_loader_close(loader);
+    stoker_spec_free(spec);
+    fake_close(dataset);
+}
+
 static void test_figures(void **state)
 {
     stoker_dataset *dataset = fake_open(100, 4);
@@ -459,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_samples_of_different_sizes),
         cmocka_unit_test(test_samples_of_different_sizes_broken),
         cmocka_unit_test(test_ring_stays_within_its_memory),
+        cmocka_unit_test(test_draws_of_a_batch_give_its_tensors),
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_skipped_list_is_bounded_and_count_is_not),
     };

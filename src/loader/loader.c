@@ -142,7 +142,7 @@ static stoker_status make_workers(stoker_loader *loader)
     for (int32_t i = 0; i < loader->threads; i++) {
         sk_worker *worker = &loader->workers[i];
         stoker_status status =
-            sk_maker_init(&worker->maker, loader->dataset, loader->spec, loader->seed, loader->run == 1);
+            sk_maker_init(&worker->maker, loader->dataset, loader->spec, loader->seed, loader->run == 1, loader->fixed);
 
         worker->loader = loader;
         if (status != STOKER_OK)
@@ -154,7 +154,7 @@ static stoker_status make_workers(stoker_loader *loader)
     if (loader->maker == NULL)
         return STOKER_ERR_MEMORY;
     memset(loader->maker, 0, sizeof *loader->maker);
-    return sk_maker_init(loader->maker, loader->dataset, loader->spec, loader->seed, false);
+    return sk_maker_init(loader->maker, loader->dataset, loader->spec, loader->seed, false, loader->fixed);
 }
 
 static stoker_status make_entries(stoker_loader *loader)

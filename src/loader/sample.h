@@ -36,6 +36,7 @@ typedef struct sk_maker {
     const stoker_spec *spec;
     uint64_t seed;
     bool timed; /* clock read at each stage of each sample; false where samples are so small that a run is timed */
+    bool fixed; /* every sample's tensor has the same shape */
     sk_decoder *decoder;
     sk_workspace *workspace;
     sk_buffer scratch[SK_FETCH_AHEAD + 1];
@@ -48,7 +49,7 @@ typedef struct sk_maker {
 
 /* `maker` is zeroed memory. On failure it needs sk_maker_clear all the same. */
 stoker_status sk_maker_init(sk_maker *maker, const stoker_dataset *dataset, const stoker_spec *spec, uint64_t seed,
-                            bool timed);
+                            bool timed, bool fixed);
 void sk_maker_clear(sk_maker *maker);
 
 int64_t sk_now(void); /* nanoseconds, monotonic */
