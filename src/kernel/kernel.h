@@ -1,17 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.h: the hot loops, one table for each instruction set.
+ * kernel.h: the hot loops, one table for each instruction set. The scalar version is the reference; each other version gives
+ * the same bytes (tests/check_kernels.c). Kernels allocate nothing and check nothing: their callers have done both.
  */
 #ifndef SK_KERNEL_KERNEL_H
 #define SK_KERNEL_KERNEL_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/status.h"
+
+/* Resampling weights of one axis: output i is the sum over k < count[i] of source first[i] + k times
+ * weight[i × size + k], in 22 fractional bits, plus a half, shifted right by 22 and clipped to 0..255 (Pillow's Resample.c).
+ * Weights from count[i] on are zero. */
+typedef struct sk_taps {
+    int32_t outputs;
+    int32_t size; /* weights an output */
+    const int32_t *first;
+    const int32_t *count;
+    const int32_t *weight;
+} sk_taps;
+
+#define SK_WEIGHT_BITS 22
+
+/* A row (or several) for the horizontal pass. */
+typedef struct sk_rows {
+    uint8_t *out;
+    size_t out_stride;
+    const uint8_t *in; /* source pixel `in_first` of the first row */
+    size_t in_stride;
+    int32_t in_first;
+    int32_t in_width; /* pixels readable from `in` in each row */
+    int32_t rows;
+    int32_t channels; /* 1 or 3, interleaved */
+    int32_t from, to; /* output pixels; out[0] is pixel `from` */
+} sk_rows;
+
+/* How a pixel becomes a float: the table, and the parameters of the arithmetic where that is known to give the table. */
+typedef struct sk_normal {
+    const float (*table)[256]; /* one a channel */
+    const float *mean, *std;
+    int32_t by_division; /* 1: (v / 255 - mean) / std, each step rounded to float32, equals the table */
+} sk_normal;
+
+typedef struct sk_kernels {
+    const char *name;
+
+    /* Bytes that resample_pack needs for the outputs from .. to of `taps` (0: nothing to pack), and packing. */
+    size_t (*resample_packed_size)(const sk_taps *taps, int32_t from, int32_t to, int32_t channels);
+    void (*resample_pack)(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed);
+    void (*resample_rows)(const sk_rows *rows, const sk_taps *taps, const void *packed);
+
+    /* One row of the vertical pass: out[i] from in[k × stride + i], i < bytes, k < count. */
+    void (*resample_column)(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
+                            int32_t count);
+
+    /* Interleaved RGB to three float planes (plane: elements between them), back to front where `flip`. */
+    void (*rgb_to_planes_f32)(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
+                              const sk_normal *normal);
+    /* One gray or planar row to floats. `channel` chooses the table. */
+    void (*plane_to_f32)(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
+                         int32_t channel);
+    /* Interleaved RGB bytes to three byte planes. */
+    void (*rgb_to_planes_u8)(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip);
+    /* A row of bytes, back to front where `flip`. */
+    void (*plane_to_u8)(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip);
+} sk_kernels;
 
 /* Chooses the table by STOKER_CPU or by what the processor has; a wrong STOKER_CPU is STOKER_ERR_ARGUMENT. Any thread, any
  * number of times. */
 stoker_status sk_kernel_init(void);
 
+/* The table chosen (the scalar one before sk_kernel_init). */
+const sk_kernels *sk_kernels_get(void);
+
+/* Every table that this processor can run, for tests; *count of them, the scalar one first. */
+const sk_kernels *const *sk_kernels_all(int32_t *count);
+
 /* "scalar", "avx2", "avx512" or "neon". */
 const char *sk_cpu_name(void);
+
+extern const sk_kernels sk_kernels_scalar;
+
+/* The scalar horizontal pass of row `y` from output pixel `from` on, for the ends of rows in vector versions. */
+void sk_scalar_resample_row(const sk_rows *rows, const sk_taps *taps, int32_t y, int32_t from);
 
 #endif

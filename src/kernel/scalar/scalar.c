@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scalar.c: the reference. Obvious first; the other tables are checked against it.
+ */
+#include <string.h>
+
+#include "kernel/kernel.h"
+
+static uint8_t clip(int32_t sum)
+{
+    sum >>= SK_WEIGHT_BITS;
+    return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+}
+
+static size_t packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t channels)
+{
+    (void)taps, (void)from, (void)to, (void)channels;
+    return 0;
+}
+
+static void pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed)
+{
+    (void)taps, (void)from, (void)to, (void)channels, (void)packed;
+}
+
+void sk_scalar_resample_row(const sk_rows *rows, const sk_taps *taps, int32_t y, int32_t from)
+{
+    size_t channels = (size_t)rows->channels;
+    const uint8_t *in = rows->in + (size_t)y * rows->in_stride;
+    uint8_t *out = rows->out + (size_t)y * rows->out_stride + (size_t)(from - rows->from) * channels;
+
+    for (int32_t x = from; x < rows->to; x++) {
+        const int32_t *weight = taps->weight + (size_t)x * (size_t)taps->size;
+        const uint8_t *first = in + (size_t)(taps->first[x] - rows->in_first) * channels;
+
+        for (size_t c = 0; c < channels; c++) {
+            int32_t sum = 1 << (SK_WEIGHT_BITS - 1);
+
+            for (int32_t k = 0; k < taps->count[x]; k++)
+                sum += first[(size_t)k * channels + c] * weight[k];
+            *out++ = clip(sum);
+        }
+    }
+}
+
+static void resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed)
+{
+    (void)packed;
+    for (int32_t y = 0; y < rows->rows; y++)
+        sk_scalar_resample_row(rows, taps, y, rows->from);
+}
+
+static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
+                            int32_t count)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        int32_t sum = 1 << (SK_WEIGHT_BITS - 1);
+
+        for (int32_t k = 0; k < count; k++)
+            sum += in[(size_t)k * stride + i] * weight[k];
+        out[i] = clip(sum);
+    }
+}
+
+static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
+                              const sk_normal *normal)
+{
+    for (int32_t x = 0; x < width; x++) {
+        const uint8_t *pixel = in + 3 * (size_t)(flip ? width - 1 - x : x);
+
+        out[x] = normal->table[0][pixel[0]];
+        out[plane + (size_t)x] = normal->table[1][pixel[1]];
+        out[2 * plane + (size_t)x] = normal->table[2][pixel[2]];
+    }
+}
+
+static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
+                         int32_t channel)
+{
+    const float *table = normal->table[channel];
+
+    for (int32_t x = 0; x < width; x++)
+        out[x] = table[in[flip ? width - 1 - x : x]];
+}
+
+static void rgb_to_planes_u8(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip)
+{
+    for (int32_t x = 0; x < width; x++) {
+        const uint8_t *pixel = in + 3 * (size_t)(flip ? width - 1 - x : x);
+
+        out[x] = pixel[0];
+        out[plane + (size_t)x] = pixel[1];
+        out[2 * plane + (size_t)x] = pixel[2];
+    }
+}
+
+static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
+{
+    if (!flip) {
+        memcpy(out, in, (size_t)width);
+        return;
+    }
+    for (int32_t x = 0; x < width; x++)
+        out[x] = in[width - 1 - x];
+}
+
+const sk_kernels sk_kernels_scalar = {
+    .name = "scalar",
+    .resample_packed_size = packed_size,
+    .resample_pack = pack,
+    .resample_rows = resample_rows,
+    .resample_column = resample_column,
+    .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .plane_to_f32 = plane_to_f32,
+    .rgb_to_planes_u8 = rgb_to_planes_u8,
+    .plane_to_u8 = plane_to_u8,
+};

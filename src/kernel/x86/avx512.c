@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * avx512.c: AVX-512 with VBMI and VNNI.
+ *
+ * Resampling: a weight of 22 fractional bits is written as three signed bytes, w = d0 + 256 d1 + 65536 d2, and each byte has a
+ * multiply-add of its own (vpdpbusd: four unsigned pixels times four signed digits into 32 bits, without saturation). The three sums
+ * put together are the scalar sum modulo 2^32, and that fits 32 bits, so the bytes are equal.
+ *
+ * Floats: v / 255 and (x - mean) / std by a reciprocal and one correction with fused multiply-adds; the spec found that this gives
+ * the table (sk_normal.by_division), or else the scalar loop runs.
+ */
+#include <immintrin.h>
+#include <string.h>
+
+#include "kernel/x86/x86.h"
+
+#define WINDOW     64 /* bytes of source that one group reads a step */
+#define STEP_TAPS  4
+#define DIGITS     3
+#define ROWS       4  /* rows that share the loads of weights */
+#define GROUP_LANE 16 /* 32-bit sums a group */
+
+/* A run of outputs whose taps lie within one window: up to 5 RGB pixels, or 16 gray ones. Their lanes take bytes of the window by
+ * `index`, the same at every step of four taps. Followed in memory by DIGITS × 64 digits a step. */
+typedef struct group {
+    uint8_t index[WINDOW];
+    int32_t start; /* first source pixel */
+    int32_t output;
+    int32_t lanes; /* 32-bit sums in use */
+    int32_t unused[13];
+} group;
+
+typedef struct header {
+    int32_t groups, steps;
+    int32_t unused[14]; /* keeps what follows aligned to 64 bytes */
+} header;
+
+static int32_t steps_of(const sk_taps *taps)
+{
+    return (taps->size + STEP_TAPS - 1) / STEP_TAPS;
+}
+
+static size_t group_bytes(int32_t steps)
+{
+    return sizeof(group) + (size_t)steps * DIGITS * WINDOW;
+}
+
+static size_t packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t channels)
+{
+    (void)channels;
+    /* At worst each output is a group of its own. */
+    return sizeof(header) + (size_t)(to - from) * group_bytes(steps_of(taps));
+}
+
+/* w = out[0] + 256 out[1] + 65536 out[2], each in -128..127. */
+static void digits_of(int32_t w, int8_t out[DIGITS])
+{
+    out[0] = (int8_t)(uint8_t)w;
+    w = (w - out[0]) >> 8;
+    out[1] = (int8_t)(uint8_t)w;
+    w = (w - out[1]) >> 8;
+    out[2] = (int8_t)w;
+}
+
+static void pack_group(const sk_taps *taps, int32_t x, int32_t n, int32_t channels, int32_t steps, group *g)
+{
+    int8_t *digit = (int8_t *)(g + 1);
+
+    memset(g, 0, group_bytes(steps));
+    g->start = taps->first[x];
+    g->output = x;
+    g->lanes = n * channels;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t *weight = taps->weight + (size_t)(x + i) * (size_t)taps->size;
+        int32_t base = taps->first[x + i] - g->start;
+
+        for (int32_t c = 0; c < channels; c++) {
+            uint8_t *index = g->index + (i * channels + c) * STEP_TAPS;
+
+            for (int32_t t = 0; t < STEP_TAPS; t++)
+                index[t] = (uint8_t)((base + t) * channels + c);
+        }
+        for (int32_t k = 0; k < taps->count[x + i]; k++) {
+            int8_t d[DIGITS];
+            int8_t *at = digit + (size_t)(k / STEP_TAPS) * DIGITS * WINDOW + k % STEP_TAPS;
+
+            digits_of(weight[k], d);
+            for (int32_t c = 0; c < channels; c++) {
+                for (int32_t j = 0; j < DIGITS; j++)
+                    at[j * WINDOW + (i * channels + c) * STEP_TAPS] = d[j];
+            }
+        }
+    }
+}
+
+static void pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed)
+{
+    header *head = packed;
+    uint8_t *at = (uint8_t *)(head + 1);
+    int32_t most = GROUP_LANE / channels;
+
+    head->groups = 0;
+    head->steps = steps_of(taps);
+    for (int32_t x = from; x < to;) {
+        int32_t n = 1;
+
+        while (n < most && x + n < to && (taps->first[x + n] - taps->first[x] + STEP_TAPS) * channels <= WINDOW)
+            n++;
+        pack_group(taps, x, n, channels, head->steps, (group *)at);
+        at += group_bytes(head->steps);
+        head->groups++;
+        x += n;
+    }
+}
+
+static inline __mmask64 first_bytes(int64_t n)
+{
+    return n >= 64 ? ~0ull : n <= 0 ? 0 : (1ull << n) - 1;
+}
+
+/* The three digits' sums → 32-bit results before clipping. */
+static inline __m512i join(__m512i a0, __m512i a1, __m512i a2)
+{
+    __m512i sum = _mm512_add_epi32(a0, _mm512_add_epi32(_mm512_slli_epi32(a1, 8), _mm512_slli_epi32(a2, 16)));
+
+    return _mm512_srai_epi32(sum, SK_WEIGHT_BITS);
+}
+
+/* `count` (1..ROWS) rows through one group. */
+static inline void run_group(const sk_rows *rows, const group *g, int32_t steps, const uint8_t *in, uint8_t *out,
+                             int32_t count)
+{
+    const __m512i half = _mm512_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
+    const __m512i index = _mm512_load_si512(g->index);
+    const int8_t *digit = (const int8_t *)(g + 1);
+    int64_t at = (int64_t)(g->start - rows->in_first) * rows->channels;
+    int64_t row_bytes = (int64_t)rows->in_width * rows->channels;
+    __m512i a0[ROWS], a1[ROWS], a2[ROWS];
+
+    for (int32_t r = 0; r < ROWS; r++) {
+        a0[r] = half;
+        a1[r] = a2[r] = _mm512_setzero_si512();
+    }
+    for (int32_t s = 0; s < steps; s++) {
+        __mmask64 readable = first_bytes(row_bytes - at);
+        __m512i d0 = _mm512_load_si512(digit);
+        __m512i d1 = _mm512_load_si512(digit + WINDOW);
+        __m512i d2 = _mm512_load_si512(digit + 2 * WINDOW);
+
+        for (int32_t r = 0; r < ROWS; r++) {
+            size_t row = (size_t)(r < count ? r : 0) * rows->in_stride;
+            /* An address past a row's end is only formed when no byte of it is read. */
+            const uint8_t *from = readable != 0 ? in + row + at : in;
+            __m512i v = _mm512_permutexvar_epi8(index, _mm512_maskz_loadu_epi8(readable, from));
+
+            a0[r] = _mm512_dpbusd_epi32(a0[r], v, d0);
+            a1[r] = _mm512_dpbusd_epi32(a1[r], v, d1);
+            a2[r] = _mm512_dpbusd_epi32(a2[r], v, d2);
+        }
+        at += STEP_TAPS * rows->channels;
+        digit += DIGITS * WINDOW;
+    }
+    __mmask16 keep = (__mmask16)((1u << g->lanes) - 1);
+    uint8_t *to = out + (size_t)(g->output - rows->from) * (size_t)rows->channels;
+
+    for (int32_t r = 0; r < count; r++) {
+        __m512i sum = _mm512_max_epi32(join(a0[r], a1[r], a2[r]), _mm512_setzero_si512());
+
+        _mm_mask_storeu_epi8(to + (size_t)r * rows->out_stride, keep, _mm512_cvtusepi32_epi8(sum));
+    }
+}
+
+static void resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed)
+{
+    const header *head = packed;
+    size_t stride = group_bytes(head->steps);
+
+    (void)taps;
+    for (int32_t y = 0; y < rows->rows; y += ROWS) {
+        const uint8_t *in = rows->in + (size_t)y * rows->in_stride;
+        uint8_t *out = rows->out + (size_t)y * rows->out_stride;
+        const uint8_t *at = (const uint8_t *)(head + 1);
+        int32_t count = rows->rows - y < ROWS ? rows->rows - y : ROWS;
+
+        for (int32_t i = 0; i < head->groups; i++, at += stride)
+            run_group(rows, (const group *)at, head->steps, in, out, count);
+    }
+}
+
+static inline __m512i broadcast_digits(const int8_t d[STEP_TAPS])
+{
+    int32_t four;
+
+    memcpy(&four, d, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
+                            int32_t count)
+{
+    const __m512i half = _mm512_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
+
+    for (size_t x = 0; x < bytes; x += 64) {
+        __mmask64 mask = first_bytes((int64_t)(bytes - x));
+        __m512i a0[4], a1[4], a2[4], result[4];
+
+        for (int i = 0; i < 4; i++) {
+            a0[i] = half;
+            a1[i] = a2[i] = _mm512_setzero_si512();
+        }
+        for (int32_t k = 0; k < count; k += STEP_TAPS) {
+            int8_t d[DIGITS][STEP_TAPS] = {{0}};
+            __m512i row[STEP_TAPS];
+
+            for (int32_t t = 0; t < STEP_TAPS; t++) {
+                int8_t one[DIGITS] = {0};
+                int32_t tap = k + t < count ? k + t : k; /* past the last: any row, weight zero */
+
+                if (k + t < count)
+                    digits_of(weight[k + t], one);
+                for (int j = 0; j < DIGITS; j++)
+                    d[j][t] = one[j];
+                row[t] = _mm512_maskz_loadu_epi8(mask, in + (size_t)tap * stride + x);
+            }
+            __m512i low01 = _mm512_unpacklo_epi8(row[0], row[1]), high01 = _mm512_unpackhi_epi8(row[0], row[1]);
+            __m512i low23 = _mm512_unpacklo_epi8(row[2], row[3]), high23 = _mm512_unpackhi_epi8(row[2], row[3]);
+            __m512i four[4] = {_mm512_unpacklo_epi16(low01, low23), _mm512_unpackhi_epi16(low01, low23),
+                               _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)};
+            __m512i d0 = broadcast_digits(d[0]), d1 = broadcast_digits(d[1]), d2 = broadcast_digits(d[2]);
+
+            for (int i = 0; i < 4; i++) {
+                a0[i] = _mm512_dpbusd_epi32(a0[i], four[i], d0);
+                a1[i] = _mm512_dpbusd_epi32(a1[i], four[i], d1);
+                a2[i] = _mm512_dpbusd_epi32(a2[i], four[i], d2);
+            }
+        }
+        for (int i = 0; i < 4; i++)
+            result[i] = join(a0[i], a1[i], a2[i]);
+        /* The packs undo the unpacks within each 128 bits, and clip to 0..255. */
+        __m512i packed =
+            _mm512_packus_epi16(_mm512_packs_epi32(result[0], result[1]), _mm512_packs_epi32(result[2], result[3]));
+
+        _mm512_mask_storeu_epi8(out + x, mask, packed);
+    }
+}
+
+/* (v / 255 - mean) / std for 16 pixels. */
+typedef struct divisor {
+    __m512 mean, std, reciprocal;
+} divisor;
+
+static inline divisor divisor_of(const sk_normal *normal, int channel)
+{
+    return (divisor){_mm512_set1_ps(normal->mean[channel]), _mm512_set1_ps(normal->std[channel]),
+                     _mm512_set1_ps(1.0f / normal->std[channel])};
+}
+
+static inline __m512 divide(__m512 value, __m512 by, __m512 reciprocal)
+{
+    __m512 guess = _mm512_mul_ps(value, reciprocal);
+
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, by, value), reciprocal, guess);
+}
+
+static inline __m512 normalise(__m128i bytes, const divisor *d)
+{
+    __m512 value = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+    __m512 unit = divide(value, _mm512_set1_ps(255.0f), _mm512_set1_ps(1.0f / 255.0f));
+
+    return divide(_mm512_sub_ps(unit, d->mean), d->std, d->reciprocal);
+}
+
+/* Byte 3 i + c of 48 → byte i, for the three channels; then the same with i counted from the end. */
+static const uint8_t planes_index[2][3][64] = {
+    {{0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36, 39, 42, 45},
+     {1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 34, 37, 40, 43, 46},
+     {2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 32, 35, 38, 41, 44, 47}},
+    {{45, 42, 39, 36, 33, 30, 27, 24, 21, 18, 15, 12, 9, 6, 3, 0},
+     {46, 43, 40, 37, 34, 31, 28, 25, 22, 19, 16, 13, 10, 7, 4, 1},
+     {47, 44, 41, 38, 35, 32, 29, 26, 23, 20, 17, 14, 11, 8, 5, 2}},
+};
+
+/* The 16 pixels that outputs x .. x + 15 of a row of `width` come from, as 16 bytes a channel; fewer at the row's end. */
+static inline void load_pixels(const uint8_t *in, int32_t width, int32_t flip, int32_t x, __m128i channel[3])
+{
+    int32_t n = width - x < 16 ? width - x : 16;
+    /* Flipped, the last of the 16 comes first; the missing ones at the end are then the first in memory. */
+    __mmask64 mask = ((1ull << (3 * n)) - 1) << (flip ? 3 * (16 - n) : 0);
+    const uint8_t *from = flip ? in + 3 * (ptrdiff_t)(width - x - 16) : in + 3 * (ptrdiff_t)x;
+    __m512i pixels = _mm512_maskz_loadu_epi8(mask, from);
+
+    for (int c = 0; c < 3; c++) {
+        __m512i index = _mm512_loadu_si512(planes_index[flip ? 1 : 0][c]);
+
+        channel[c] = _mm512_castsi512_si128(_mm512_permutexvar_epi8(index, pixels));
+    }
+}
+
+static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
+                              const sk_normal *normal)
+{
+    if (!normal->by_division) {
+        sk_kernels_scalar.rgb_to_planes_f32(out, plane, in, width, flip, normal);
+        return;
+    }
+    divisor d[3] = {divisor_of(normal, 0), divisor_of(normal, 1), divisor_of(normal, 2)};
+
+    for (int32_t x = 0; x < width; x += 16) {
+        __mmask16 keep = width - x >= 16 ? 0xffff : (__mmask16)((1u << (width - x)) - 1);
+        __m128i channel[3];
+
+        load_pixels(in, width, flip, x, channel);
+        for (size_t c = 0; c < 3; c++)
+            _mm512_mask_storeu_ps(out + c * plane + x, keep, normalise(channel[c], &d[c]));
+    }
+}
+
+static void rgb_to_planes_u8(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip)
+{
+    for (int32_t x = 0; x < width; x += 16) {
+        __mmask16 keep = width - x >= 16 ? 0xffff : (__mmask16)((1u << (width - x)) - 1);
+        __m128i channel[3];
+
+        load_pixels(in, width, flip, x, channel);
+        for (size_t c = 0; c < 3; c++)
+            _mm_mask_storeu_epi8(out + c * plane + x, keep, channel[c]);
+    }
+}
+
+static inline __m128i reverse16(__m128i bytes)
+{
+    return _mm_shuffle_epi8(bytes, _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+/* 16 bytes for outputs x .. x + 15 of a plane's row. */
+static inline __m128i load_plane(const uint8_t *in, int32_t width, int32_t flip, int32_t x)
+{
+    int32_t n = width - x < 16 ? width - x : 16;
+    __mmask16 mask = (__mmask16)(n == 16 ? 0xffff : (1u << n) - 1);
+
+    if (!flip)
+        return _mm_maskz_loadu_epi8(mask, in + x);
+    mask = (__mmask16)(mask << (16 - n));
+    return reverse16(_mm_maskz_loadu_epi8(mask, in + (ptrdiff_t)(width - x - 16)));
+}
+
+static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
+                         int32_t channel)
+{
+    if (!normal->by_division) {
+        sk_kernels_scalar.plane_to_f32(out, in, width, flip, normal, channel);
+        return;
+    }
+    divisor d = divisor_of(normal, channel);
+
+    for (int32_t x = 0; x < width; x += 16) {
+        __mmask16 keep = width - x >= 16 ? 0xffff : (__mmask16)((1u << (width - x)) - 1);
+
+        _mm512_mask_storeu_ps(out + x, keep, normalise(load_plane(in, width, flip, x), &d));
+    }
+}
+
+static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
+{
+    for (int32_t x = 0; x < width; x += 16) {
+        __mmask16 keep = width - x >= 16 ? 0xffff : (__mmask16)((1u << (width - x)) - 1);
+
+        _mm_mask_storeu_epi8(out + x, keep, load_plane(in, width, flip, x));
+    }
+}
+
+const sk_kernels sk_kernels_avx512 = {
+    .name = "avx512",
+    .resample_packed_size = packed_size,
+    .resample_pack = pack,
+    .resample_rows = resample_rows,
+    .resample_column = resample_column,
+    .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .plane_to_f32 = plane_to_f32,
+    .rgb_to_planes_u8 = rgb_to_planes_u8,
+    .plane_to_u8 = plane_to_u8,
+};
