@@ -30,8 +30,8 @@ typedef struct step {
     sk_rect need_out;
 } step;
 
-/* random_crop gives pad + cut, random_resized_crop and center_crop two steps as well. */
-#define MAX_STEPS (2 * STOKER_MAX_TRANSFORMS)
+/* random_crop gives up to three pads and a cut; the other transforms one or two steps. */
+#define MAX_STEPS (4 * STOKER_MAX_TRANSFORMS)
 
 typedef struct steps {
     int32_t count;
@@ -173,8 +173,15 @@ static stoker_status resolve_op(steps *all, const sk_op *op, int32_t i, const sk
         status = take_draw(draws, next, i, STOKER_DRAW_CROP, &draw);
         if (status != STOKER_OK)
             return status;
+        /* Three pads one after another, as torchvision has them: a reflection of a reflection differs from one of both. */
         sk_random_crop_padding(op, all->out, padding);
-        status = add_pad(all, padding, op->mode, op->fill);
+        status = add_pad(all, op->padding, op->mode, op->fill);
+        if (status == STOKER_OK)
+            status = add_pad(all, (int32_t[]){padding[0] - op->padding[0], 0, padding[2] - op->padding[2], 0}, op->mode,
+                             op->fill);
+        if (status == STOKER_OK)
+            status = add_pad(all, (int32_t[]){0, padding[1] - op->padding[1], 0, padding[3] - op->padding[3]}, op->mode,
+                             op->fill);
         if (status == STOKER_OK)
             status = check_crop(draw->value, all->out);
         if (status == STOKER_OK && (draw->value[2] != op->height || draw->value[3] != op->width))
