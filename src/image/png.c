@@ -272,7 +272,8 @@ static stoker_status open_file(png *p, const uint8_t *data, size_t size)
     if (status != STOKER_OK)
         return status;
     if (file->width > INT32_MAX || file->height > INT32_MAX)
-        return sk_fail(STOKER_ERR_LIMIT, "image of %u x %u pixels is too large", file->width, file->height);
+        return sk_fail(STOKER_ERR_LIMIT, "image of %u x %u pixels: more than any limit max_pixels", file->width,
+                       file->height);
     p->left = file->has_frame ? file->frame_left : 0;
     p->top = file->has_frame ? file->frame_top : 0;
     p->width = file->has_frame ? file->frame_width : file->width;

@@ -28,9 +28,13 @@ static bool known_kind(const uint8_t *data, size_t size)
 static stoker_status open_file(webp *w, const uint8_t *data, size_t size)
 {
     WebPData file = {data, size};
+    WebPBitstreamFeatures features;
 
     WebPDemuxDelete(w->demuxer);
-    w->demuxer = known_kind(data, size) ? WebPDemux(&file) : NULL;
+    w->demuxer = NULL;
+    /* The animation decoder asks both, and either may refuse. */
+    if (known_kind(data, size) && WebPGetFeatures(data, size, &features) == VP8_STATUS_OK)
+        w->demuxer = WebPDemux(&file);
     if (w->demuxer == NULL)
         return sk_fail(STOKER_ERR_DATA, "broken or truncated WebP: its parts do not add up");
     w->width = (int32_t)WebPDemuxGetI(w->demuxer, WEBP_FF_CANVAS_WIDTH);

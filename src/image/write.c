@@ -116,9 +116,8 @@ stoker_status sk_png_write(const char *path, const uint8_t *rgb, int32_t width, 
 
     if (encoded != NULL)
         status = sk_write_file_atomically(path, encoded, encoded_size);
-    else
-        status = sk_fail(error == SPNG_EMEM ? STOKER_ERR_MEMORY : STOKER_ERR_ARGUMENT, "cannot write %s: %s", path,
-                         spng_strerror(error));
+    else /* the arguments are sound, so it can only lack memory, under whatever name */
+        status = sk_fail(STOKER_ERR_MEMORY, "cannot write %s: out of memory (%s)", path, spng_strerror(error));
     sk_free(encoded);
     spng_ctx_free(context);
     return status;
