@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel.h: the hot loops, one table for each instruction set. The scalar version is the reference; each other version gives
- * the same bytes (tests/check_kernels.c). Kernels allocate nothing and check nothing: their callers have done both.
+ * kernel.h: the hot loops, one table for each instruction set. The scalar version is the reference; each other version
+ * gives the same bytes (tests/check_kernels.c). Kernels allocate nothing and check nothing: their callers have done
+ * both.
  */
 #ifndef SK_KERNEL_KERNEL_H
 #define SK_KERNEL_KERNEL_H
@@ -12,8 +13,8 @@
 #include "base/status.h"
 
 /* Resampling weights of one axis: output i is the sum over k < count[i] of source first[i] + k times
- * weight[i × size + k], in 22 fractional bits, plus a half, shifted right by 22 and clipped to 0..255 (Pillow's Resample.c).
- * Weights from count[i] on are zero. */
+ * weight[i × size + k], in 22 fractional bits, plus a half, shifted right by 22 and clipped to 0..255 (Pillow's
+ * Resample.c). Weights from count[i] on are zero. */
 typedef struct sk_taps {
     int32_t outputs;
     int32_t size; /* weights an output */
@@ -37,7 +38,8 @@ typedef struct sk_rows {
     int32_t from, to; /* output pixels; out[0] is pixel `from` */
 } sk_rows;
 
-/* How a pixel becomes a float: the table, and the parameters of the arithmetic where that is known to give the table. */
+/* How a pixel becomes a float: the table, and the parameters of the arithmetic where that is known to give the table.
+ */
 typedef struct sk_normal {
     const float (*table)[256]; /* one a channel */
     const float *mean, *std;
@@ -68,8 +70,8 @@ typedef struct sk_kernels {
     void (*plane_to_u8)(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip);
 } sk_kernels;
 
-/* Chooses the table by STOKER_CPU or by what the processor has; a wrong STOKER_CPU is STOKER_ERR_ARGUMENT. Any thread, any
- * number of times. */
+/* Chooses the table by STOKER_CPU or by what the processor has; a wrong STOKER_CPU is STOKER_ERR_ARGUMENT. Any thread,
+ * any number of times. */
 stoker_status sk_kernel_init(void);
 
 /* The table chosen (the scalar one before sk_kernel_init). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draw.c: crops and flips (docs/random.md). The algorithms are torchvision's (RandomResizedCrop.get_params, RandomCrop.get_params);
- * the bits are Philox's.
+ * draw.c: crops and flips (docs/random.md). The algorithms are torchvision's (RandomResizedCrop.get_params,
+ * RandomCrop.get_params); the bits are Philox's.
  */
 #include "transform/draw.h"
 
@@ -47,8 +47,8 @@ double sk_log(double x)
 
 bool sk_op_is_random(const sk_op *op)
 {
-    return op->kind == SK_OP_RANDOM_CROP || op->kind == SK_OP_RANDOM_RESIZED_CROP || op->kind == SK_OP_HORIZONTAL_FLIP ||
-           op->kind == SK_OP_VERTICAL_FLIP;
+    return op->kind == SK_OP_RANDOM_CROP || op->kind == SK_OP_RANDOM_RESIZED_CROP ||
+           op->kind == SK_OP_HORIZONTAL_FLIP || op->kind == SK_OP_VERTICAL_FLIP;
 }
 
 /* torchvision's _compute_resized_output_size. */
@@ -102,7 +102,8 @@ stoker_status sk_op_size(const sk_op *op, sk_size size, sk_size *out)
         break;
     }
     if (width > MAX_SIDE || height > MAX_SIDE)
-        return sk_fail(STOKER_ERR_LIMIT, "%s of an image of %d x %d pixels gives %lld x %lld, over the limit of %d a side",
+        return sk_fail(STOKER_ERR_LIMIT,
+                       "%s of an image of %d x %d pixels gives %lld x %lld, over the limit of %d a side",
                        sk_op_name(op->kind), size.width, size.height, (long long)width, (long long)height, MAX_SIDE);
     *out = (sk_size){(int32_t)width, (int32_t)height};
     return STOKER_OK;

@@ -2,9 +2,10 @@
 /*
  * plan.c: a spec and a sample's draws, run.
  *
- * resolve() turns transforms into steps with every number known: cut, pad, resize, flip, gray. needs() walks them backwards from the
- * whole result to the part of each step's input that counts, ending at the region to decode. run() walks forwards and computes just
- * those parts: a cut is only another view, flips at the end of the way are left to the last store, which also makes floats.
+ * resolve() turns transforms into steps with every number known: cut, pad, resize, flip, gray. needs() walks them
+ * backwards from the whole result to the part of each step's input that counts, ending at the region to decode. run()
+ * walks forwards and computes just those parts: a cut is only another view, flips at the end of the way are left to the
+ * last store, which also makes floats.
  */
 #include "transform/plan.h"
 
@@ -16,17 +17,24 @@
 #include "transform/spec.h"
 #include "transform/tensor.h"
 
-typedef enum step_kind { STEP_CUT, STEP_PAD, STEP_RESIZE, STEP_FLIP_HORIZONTAL, STEP_FLIP_VERTICAL, STEP_GRAY } step_kind;
+typedef enum step_kind {
+    STEP_CUT,
+    STEP_PAD,
+    STEP_RESIZE,
+    STEP_FLIP_HORIZONTAL,
+    STEP_FLIP_VERTICAL,
+    STEP_GRAY
+} step_kind;
 
 typedef struct step {
     step_kind kind;
-    sk_size in, out;     /* whole sizes */
-    int32_t left, top;   /* cut: where; pad: how much before */
+    sk_size in, out;   /* whole sizes */
+    int32_t left, top; /* cut: where; pad: how much before */
     sk_padding_mode mode;
     uint8_t fill[3];
     sk_filter filter;
     int32_t channels_in, channels_out;
-    sk_rect need_in;     /* the part of the input that is computed */
+    sk_rect need_in; /* the part of the input that is computed */
     sk_rect need_out;
 } step;
 
@@ -96,6 +104,9 @@ static stoker_status add_pad(steps *all, const int32_t padding[4], sk_padding_mo
 
     if (padding[0] == 0 && padding[1] == 0 && padding[2] == 0 && padding[3] == 0)
         return STOKER_OK;
+    if (mode == SK_PAD_CONSTANT && all->channels == 1 && (fill[0] != fill[1] || fill[0] != fill[2]))
+        return sk_fail(STOKER_ERR_ARGUMENT, "a fill of three colours (%d,%d,%d) on an image of one channel", fill[0],
+                       fill[1], fill[2]);
     memcpy(pad.padding, padding, sizeof pad.padding);
     stoker_status status = sk_op_size(&pad, all->out, &out);
 
@@ -173,7 +184,8 @@ static stoker_status resolve_op(steps *all, const sk_op *op, int32_t i, const sk
         status = take_draw(draws, next, i, STOKER_DRAW_CROP, &draw);
         if (status != STOKER_OK)
             return status;
-        /* Three pads one after another, as torchvision has them: a reflection of a reflection differs from one of both. */
+        /* Three pads one after another, as torchvision has them: a reflection of a reflection differs from one of both.
+         */
         sk_random_crop_padding(op, all->out, padding);
         status = add_pad(all, op->padding, op->mode, op->fill);
         if (status == STOKER_OK)
@@ -279,8 +291,8 @@ static int32_t padded_source(int32_t at, int32_t before, int32_t size, sk_paddin
     return -1;
 }
 
-/* The source interval that outputs from .. from + count of a padded axis need; at least one pixel, so that a region is never
- * empty. */
+/* The source interval that outputs from .. from + count of a padded axis need; at least one pixel, so that a region is
+ * never empty. */
 static void padded_needs(int32_t from, int32_t count, int32_t before, int32_t size, sk_padding_mode mode,
                          int32_t *need_from, int32_t *need_count)
 {
@@ -386,7 +398,8 @@ static void run_flip(const step *s, const sk_pixels *in, uint8_t *out)
             continue;
         }
         for (int32_t x = 0; x < area->width; x++)
-            memcpy(to + (size_t)x * channels, pixel_at(in, s->in.width - 1 - (area->left + x), area->top + y), channels);
+            memcpy(to + (size_t)x * channels, pixel_at(in, s->in.width - 1 - (area->left + x), area->top + y),
+                   channels);
     }
 }
 
@@ -510,16 +523,15 @@ stoker_status sk_spec_run(const stoker_spec *spec, sk_workspace *workspace, cons
                           const sk_draws *draws, void *out)
 {
     steps all;
-    stoker_status status =
-        resolve(spec, draws, pixels->full_width, pixels->full_height, pixels->channels, &all);
+    stoker_status status = resolve(spec, draws, pixels->full_width, pixels->full_height, pixels->channels, &all);
 
     return status == STOKER_OK ? run_steps(spec, workspace, &all, pixels, out) : status;
 }
 
 /* ------------------------------------------------------------------------------------------ planar samples -------- */
 
-/* The window that cuts and constant pads, in that order of any number, leave: output (x, y) is source (x + left, y + top), or
- * fill outside the source. False where another step, or a second fill, is in the way. */
+/* The window that cuts and constant pads, in that order of any number, leave: output (x, y) is source (x + left, y +
+ * top), or fill outside the source. False where another step, or a second fill, is in the way. */
 static bool as_window(const steps *all, int32_t *left, int32_t *top, uint8_t fill[3])
 {
     bool padded = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resample.c: weights and passes. The weights are computed in double, normalised, and rounded to 22 fractional bits, in the order
- * of operations that Pillow's Resample.c uses, since each rounding shows in the result. Two passes, 8-bit in between, the second one's
- * needs deciding what the first one makes. A pass whose size does not change is left out. Nearest is Pillow's
- * affine path, whose source coordinate is summed up step by step.
+ * resample.c: weights and passes. The weights are computed in double, normalised, and rounded to 22 fractional bits, in
+ * the order of operations that Pillow's Resample.c uses, since each rounding shows in the result. Two passes, 8-bit in
+ * between, the second one's needs deciding what the first one makes. A pass whose size does not change is left out.
+ * Nearest is Pillow's affine path, whose source coordinate is summed up step by step.
  */
 #include "transform/resample.h"
 
@@ -37,7 +37,7 @@ static double hamming(double x)
     if (x >= 1.0)
         return 0.0;
     x = x * M_PI;
-    return sin(x) / x * (0.54 + 0.46 * cos(x));
+    return sin(x) / x * ((double)0.54f + (double)0.46f * cos(x)); /* Pillow's constants are floats */
 }
 
 static double bicubic(double x)
@@ -251,8 +251,8 @@ void sk_resample_needs(sk_rect *needs, int32_t full_width, int32_t full_height, 
     interval_needs(full_height, height, filter, area->top, area->height, &needs->top, &needs->height);
 }
 
-/* Pillow 13 makes the vertical pass first where that pays: where the height shrinks, by more than twice what the width shrinks by
- * (python-pillow/Pillow #9549; the bound was found by trying 3,000 sizes). Earlier versions never do. */
+/* Pillow 13 makes the vertical pass first where that pays: where the height shrinks, by more than twice what the width
+ * shrinks by (python-pillow/Pillow #9549). Earlier versions never do. */
 static bool vertical_first(int32_t in_width, int32_t in_height, int32_t width, int32_t height)
 {
     return height < in_height && (int64_t)in_height - height > 2 * ((int64_t)in_width - width);
@@ -303,8 +303,8 @@ static stoker_status horizontal_pass(sk_axis *axis, sk_plane in, int32_t rows, i
     return STOKER_OK;
 }
 
-stoker_status sk_resample(sk_resampler *resampler, const sk_pixels *source, int32_t width, int32_t height, sk_filter filter,
-                          const sk_rect *area, uint8_t *out)
+stoker_status sk_resample(sk_resampler *resampler, const sk_pixels *source, int32_t width, int32_t height,
+                          sk_filter filter, const sk_rect *area, uint8_t *out)
 {
     sk_axis *horizontal = &resampler->horizontal, *vertical = &resampler->vertical;
     bool change_width = width != source->full_width, change_height = height != source->full_height;

@@ -44,8 +44,8 @@ typedef struct sk_resampler {
 
 void sk_resampler_free(sk_resampler *resampler);
 
-/* Computes the part `area` of `source` (whole size full_width × full_height) resized to width × height; `source` must cover what
- * the axes need. Writes area.height rows of area.width × channels bytes to `out`, tightly packed. */
+/* Computes the part `area` of `source` (whole size full_width × full_height) resized to width × height; `source` must
+ * cover what the axes need. Writes area.height rows of area.width × channels bytes to `out`, tightly packed. */
 stoker_status sk_resample(sk_resampler *resampler, const sk_pixels *source, int32_t width, int32_t height,
                           sk_filter filter, const sk_rect *area, uint8_t *out);
 

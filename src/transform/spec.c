@@ -2,9 +2,9 @@
 /*
  * spec.c: text → list of transforms, and back to canonical text.
  *
- * The grammar (docs/transforms.md): a spec is transforms apart by spaces; a transform is a name, and arguments in round brackets
- * apart by commas; an argument is a value, or name=value; a value is a number, a fraction (3/4), a word, or a tuple of these in
- * brackets.
+ * The grammar (docs/transforms.md): a spec is transforms apart by spaces; a transform is a name, and arguments in round
+ * brackets apart by commas; an argument is a value, or name=value; a value is a number, a fraction (3/4), a word, or a
+ * tuple of these in brackets.
  */
 #include "transform/spec.h"
 
@@ -365,8 +365,8 @@ static stoker_status get_filter(const parser *p, const op_info *info, sk_op *op)
 {
     static const char *const words[] = {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"};
     int filter = SK_FILTER_BILINEAR;
-    stoker_status status = get_word(p, info, "interpolation", words, 6,
-                                    "nearest, box, bilinear, hamming, bicubic or lanczos", &filter);
+    stoker_status status =
+        get_word(p, info, "interpolation", words, 6, "nearest, box, bilinear, hamming, bicubic or lanczos", &filter);
 
     op->filter = (sk_filter)filter;
     return status;
@@ -419,9 +419,9 @@ static stoker_status get_mode(const parser *p, const op_info *info, sk_op *op)
     return status;
 }
 
-/* A pair of positive numbers, the first not above the second. */
-static stoker_status get_range(const parser *p, const op_info *info, const char *name, double low, double high,
-                               double out[2])
+/* A pair of numbers, the first not above the second; above 0, or from 0 on where `zero`. */
+static stoker_status get_range(const parser *p, const op_info *info, const char *name, bool zero, double low,
+                               double high, double out[2])
 {
     const argument *a = find(p, info, name);
 
@@ -431,9 +431,10 @@ static stoker_status get_range(const parser *p, const op_info *info, const char 
         return STOKER_OK;
     const value *v = &a->value;
 
-    if (v->is_word || v->count != 2 || !(v->number[0] > 0.0) || !(v->number[0] <= v->number[1]) ||
-        v->number[1] > 1e6)
-        return fail_argument(p, a, "a pair (low,high) with 0 < low <= high");
+    if (v->is_word || v->count != 2 || v->number[0] < 0.0 || (v->number[0] == 0.0 && !zero) ||
+        !(v->number[0] <= v->number[1]) || v->number[1] > 1e6)
+        return fail_argument(
+            p, a, zero ? "a pair (low,high) with 0 <= low <= high" : "a pair (low,high) with 0 < low <= high");
     out[0] = v->number[0];
     out[1] = v->number[1];
     return STOKER_OK;
@@ -452,8 +453,9 @@ static stoker_status get_probability(const parser *p, const op_info *info, sk_op
     return STOKER_OK;
 }
 
-/* Mean and standard deviation of training sets, as the field quotes them: ImageNet from torchvision's documentation of its
- * models; CIFAR and (Fashion-)MNIST as computed over all training pixels, in the rounding that published recipes use. */
+/* Mean and standard deviation of training sets, as the field quotes them: ImageNet from torchvision's documentation of
+ * its models; CIFAR and (Fashion-)MNIST as computed over all training pixels, in the rounding that published recipes
+ * use. */
 static const struct preset {
     const char *name;
     int32_t channels;
@@ -585,9 +587,9 @@ static stoker_status build(const parser *p, sk_op *op)
     case SK_OP_RANDOM_RESIZED_CROP:
         status = get_size(p, info, true, op);
         if (status == STOKER_OK)
-            status = get_range(p, info, "scale", 0.08, 1.0, op->scale);
+            status = get_range(p, info, "scale", true, 0.08, 1.0, op->scale);
         if (status == STOKER_OK)
-            status = get_range(p, info, "ratio", 3.0 / 4.0, 4.0 / 3.0, op->ratio);
+            status = get_range(p, info, "ratio", false, 3.0 / 4.0, 4.0 / 3.0, op->ratio);
         return status == STOKER_OK ? get_filter(p, info, op) : status;
     case SK_OP_HORIZONTAL_FLIP:
     case SK_OP_VERTICAL_FLIP:
@@ -606,14 +608,41 @@ static stoker_status build(const parser *p, sk_op *op)
 
 /* ---------------------------------------------------------------------------------------- whole specs -------- */
 
-/* What stands where: geometry works on 8-bit pixels, so once values are floats only flips may follow (they commute with
- * arithmetic on single values); nothing follows to. */
+/* Whether `op` gives the same after its input was scaled and normalised as before, so that it may be run on bytes all
+ * the same: flips and cuts, and pads but for a fill. (A fill of 0 is 0 after to_tensor too, but not after normalize.)
+ */
+static bool commutes(const stoker_spec *spec, const sk_op *op)
+{
+    bool normalised = false;
+    bool fills = op->mode == SK_PAD_CONSTANT;
+
+    for (int32_t i = 0; i < spec->count; i++)
+        normalised = normalised || spec->op[i].kind == SK_OP_NORMALIZE;
+    switch (op->kind) {
+    case SK_OP_HORIZONTAL_FLIP:
+    case SK_OP_VERTICAL_FLIP:
+        return true;
+    case SK_OP_CENTER_CROP: /* pads with 0 where the image is too small */
+        return !normalised;
+    case SK_OP_RANDOM_CROP:
+        if (!op->pad_if_needed && op->padding[0] + op->padding[1] + op->padding[2] + op->padding[3] == 0)
+            return true;
+        break;
+    case SK_OP_PAD:
+        break;
+    default:
+        return false;
+    }
+    return !fills || (!normalised && op->fill[0] == 0 && op->fill[1] == 0 && op->fill[2] == 0);
+}
+
+/* What stands where: pixels are worked on as bytes, so once values are floats only what commutes with arithmetic on
+ * single values may follow; nothing follows to. */
 static stoker_status check_order(const parser *p, const stoker_spec *spec, const sk_op *op)
 {
     const char *name = infos[op->kind].name;
     bool is_float = spec->scaled;
     bool ended = spec->count > 0 && spec->op[spec->count - 1].kind == SK_OP_TO;
-    bool flip = op->kind == SK_OP_HORIZONTAL_FLIP || op->kind == SK_OP_VERTICAL_FLIP;
     bool to_float = op->kind == SK_OP_NORMALIZE || (op->kind == SK_OP_TO && op->dtype != STOKER_U8);
 
     if (ended)
@@ -622,7 +651,7 @@ static stoker_status check_order(const parser *p, const stoker_spec *spec, const
         return fail_at(p, p->name_start, p->name_end, "to_tensor after to_tensor or normalize");
     if (is_float && op->kind == SK_OP_TO && op->dtype == STOKER_U8)
         return fail_at(p, p->name_start, p->name_end, "to(u8) after to_tensor or normalize, which make floats");
-    if (is_float && !flip && !to_float)
+    if (is_float && !to_float && !commutes(spec, op))
         return fail_at(p, p->name_start, p->name_end, "%s must stand before to_tensor and normalize", name);
     return STOKER_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spec.h: a list of transforms, parsed and checked. What the transforms do to pixels is plan.c's, resample.c's and tensor.c's.
+ * spec.h: a list of transforms, parsed and checked. What the transforms do to pixels is plan.c's, resample.c's and
+ * tensor.c's.
  */
 #ifndef SK_TRANSFORM_SPEC_H
 #define SK_TRANSFORM_SPEC_H

@@ -2,9 +2,10 @@
 /*
  * tensor.c: dtype and layout.
  *
- * ToTensor is v / 255 and Normalize (v - mean) / std, each step rounded to float32 (torchvision/transforms/_functional_tensor.py:
- * div, sub_, div_). A value has 256 possible inputs a channel, so a table holds the exact results; f16 and bf16 are rounded from
- * them to nearest, ties to even, as torch's .half() and .bfloat16() do.
+ * ToTensor is v / 255 and Normalize (v - mean) / std, each step rounded to float32
+ * (torchvision/transforms/_functional_tensor.py: div, sub_, div_). A value has 256 possible inputs a channel, so a
+ * table holds the exact results; f16 and bf16 are rounded from them to nearest, ties to even, as torch's .half() and
+ * .bfloat16() do.
  */
 #include "transform/tensor.h"
 
@@ -53,9 +54,9 @@ static uint16_t to_bf16(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* What the vector kernels compute: quotients by a reciprocal and one step of correction with fused multiply-adds, which gives the
- * correctly rounded quotient unless the reciprocal is unlucky (Markstein, "Computation of elementary functions on the IBM RISC
- * System/6000", 1990); so all 256 inputs are tried. */
+/* What the vector kernels compute: quotients by a reciprocal and one step of correction with fused multiply-adds, which
+ * gives the correctly rounded quotient unless the reciprocal is unlucky (Markstein, "Computation of elementary
+ * functions on the IBM RISC System/6000", 1990); so all 256 inputs are tried. */
 static float quotient(float value, float divisor)
 {
     float reciprocal = 1.0f / divisor;
@@ -107,8 +108,7 @@ void sk_tensor_prepare(stoker_spec *spec)
     spec->by_division = normals <= 1 && division_gives_table(spec);
     for (int c = 0; c < 3; c++) {
         for (int v = 0; v < 256; v++)
-            spec->half[c][v] =
-                spec->dtype == STOKER_BF16 ? to_bf16(spec->table[c][v]) : to_f16(spec->table[c][v]);
+            spec->half[c][v] = spec->dtype == STOKER_BF16 ? to_bf16(spec->table[c][v]) : to_f16(spec->table[c][v]);
     }
 }
 

@@ -2,9 +2,9 @@
 /*
  * avx2.c: AVX2 with FMA.
  *
- * Resampling: a weight of 22 fractional bits is w = low + 2048 high with 0 <= low < 2048, and vpmaddwd sums two taps of 16-bit
- * products in 32 bits. Both halves put together are the scalar sum modulo 2^32, which fits 32 bits. The horizontal pass is for RGB;
- * one channel takes the scalar loop. Floats as in avx512.c.
+ * Resampling: a weight of 22 fractional bits is w = low + 2048 high with 0 <= low < 2048, and vpmaddwd sums two taps of
+ * 16-bit products in 32 bits. Both halves put together are the scalar sum modulo 2^32, which fits 32 bits. The
+ * horizontal pass is for RGB; one channel takes the scalar loop. Floats as in avx512.c.
  */
 #include <immintrin.h>
 #include <string.h>

@@ -2,12 +2,13 @@
 /*
  * avx512.c: AVX-512 with VBMI and VNNI.
  *
- * Resampling: a weight of 22 fractional bits is written as three signed bytes, w = d0 + 256 d1 + 65536 d2, and each byte has a
- * multiply-add of its own (vpdpbusd: four unsigned pixels times four signed digits into 32 bits, without saturation). The three sums
- * put together are the scalar sum modulo 2^32, and that fits 32 bits, so the bytes are equal.
+ * Resampling: a weight of 22 fractional bits is written as three signed bytes, w = d0 + 256 d1 + 65536 d2, and each
+ * byte has a multiply-add of its own (vpdpbusd: four unsigned pixels times four signed digits into 32 bits, without
+ * saturation). The three sums put together are the scalar sum modulo 2^32, and that fits 32 bits, so the bytes are
+ * equal.
  *
- * Floats: v / 255 and (x - mean) / std by a reciprocal and one correction with fused multiply-adds; the spec found that this gives
- * the table (sk_normal.by_division), or else the scalar loop runs.
+ * Floats: v / 255 and (x - mean) / std by a reciprocal and one correction with fused multiply-adds; the spec found that
+ * this gives the table (sk_normal.by_division), or else the scalar loop runs.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -20,8 +21,8 @@
 #define ROWS       4  /* rows that share the loads of weights */
 #define GROUP_LANE 16 /* 32-bit sums a group */
 
-/* A run of outputs whose taps lie within one window: up to 5 RGB pixels, or 16 gray ones. Their lanes take bytes of the window by
- * `index`, the same at every step of four taps. Followed in memory by DIGITS × 64 digits a step. */
+/* A run of outputs whose taps lie within one window: up to 5 RGB pixels, or 16 gray ones. Their lanes take bytes of the
+ * window by `index`, the same at every step of four taps. Followed in memory by DIGITS × 64 digits a step. */
 typedef struct group {
     uint8_t index[WINDOW];
     int32_t start; /* first source pixel */
@@ -280,7 +281,8 @@ static const uint8_t planes_index[2][3][64] = {
      {47, 44, 41, 38, 35, 32, 29, 26, 23, 20, 17, 14, 11, 8, 5, 2}},
 };
 
-/* The 16 pixels that outputs x .. x + 15 of a row of `width` come from, as 16 bytes a channel; fewer at the row's end. */
+/* The 16 pixels that outputs x .. x + 15 of a row of `width` come from, as 16 bytes a channel; fewer at the row's end.
+ */
 static inline void load_pixels(const uint8_t *in, int32_t width, int32_t flip, int32_t x, __m128i channel[3])
 {
     int32_t n = width - x < 16 ? width - x : 16;
