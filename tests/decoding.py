@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import stoker
 from conftest import DATA
-from PIL import Image, ImageOps
+from PIL import Image
 
 StokerError = stoker.StokerError
 decode = stoker.decode
@@ -25,13 +25,31 @@ def odd_files(folder: str) -> list[Path]:
     return files
 
 
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def turned_upright(image: Image.Image) -> Image.Image:
+    """The pixels of PIL.ImageOps.exif_transpose, which also writes the EXIF block anew and may fail at that."""
+    image.load()
+    turn = TURNS.get(image.getexif().get(0x0112, 1))
+    return image if turn is None else image.transpose(turn)
+
+
 def pillow(data: bytes, upright: bool = False) -> np.ndarray | Exception:
     """What Pillow makes of a file: RGB pixels, or what it raises."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             image = Image.open(io.BytesIO(data))
-            return np.asarray((ImageOps.exif_transpose(image) if upright else image).convert("RGB"))
+            return np.asarray((turned_upright(image) if upright else image).convert("RGB"))
     except Exception as error:  # Pillow raises whatever it stumbles over
         return error
 

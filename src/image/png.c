@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "image/codec.h"
+#include "image/exif.h"
 #include "image/png_chunks.h"
 #include "image/png_rows.h"
 
@@ -324,6 +325,67 @@ static void png_destroy(void *self)
     sk_free(p);
 }
 
+static int hex_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* An EXIF block as older programs keep it: a text whose lines from the fourth on are hexadecimal. Decoded in place; the
+ * text is thrown away with its line feeds first, as a pair of digits may be broken by one, but not by other white
+ * space. */
+static stoker_status decode_raw_profile(sk_png_text *profile)
+{
+    uint8_t *text = profile->buffer.data;
+    size_t at = 0, digits = 0, size = 0;
+
+    for (int lines = 0; lines < 3 && at < profile->size; at++)
+        lines += text[at] == '\n';
+    for (; at < profile->size; at++)
+        if (text[at] != '\n')
+            text[digits++] = text[at];
+    for (at = 0; at < digits; at += 2) {
+        while (at < digits && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r')))
+            at++;
+        if (at == digits)
+            break;
+        int high = hex_digit(text[at]), low = at + 1 < digits ? hex_digit(text[at + 1]) : -1;
+
+        if (high < 0 || low < 0)
+            return sk_fail(STOKER_ERR_DATA, "broken PNG: its raw EXIF profile is not hexadecimal");
+        text[size++] = (uint8_t)(high << 4 | low);
+    }
+    profile->size = size;
+    return STOKER_OK;
+}
+
+/* What Pillow goes by once the whole file is read, so what follows the image data counts; damage there is told when the
+ * pixels are asked for. */
+static stoker_status find_orientation(png *p, int *orientation)
+{
+    sk_png_file rest = p->file;
+    bool found = false;
+    stoker_status status = sk_png_chunks_finish(&rest, &p->tools);
+
+    if (status == STOKER_ERR_MEMORY)
+        return status;
+    status = STOKER_OK;
+    if (rest.has_exif) {
+        /* Pillow puts one prefix before an eXIf chunk's content itself, and takes off two. */
+        status = sk_exif_orientation(rest.exif, rest.exif_size, rest.exif_is_text ? 2 : 1, orientation, &found);
+    } else if (p->tools.raw_profile.found) {
+        status = decode_raw_profile(&p->tools.raw_profile);
+        if (status == STOKER_OK)
+            status = sk_exif_orientation(p->tools.raw_profile.buffer.data, p->tools.raw_profile.size, 2, orientation,
+                                         &found);
+    }
+    if (status == STOKER_OK && !found && p->tools.xmp.found)
+        *orientation = sk_xmp_orientation(p->tools.xmp.buffer.data, p->tools.xmp.size);
+    return status;
+}
+
 static stoker_status png_open(void *self, const uint8_t *data, size_t size, sk_header *header)
 {
     png *p = self;
@@ -333,7 +395,7 @@ static stoker_status png_open(void *self, const uint8_t *data, size_t size, sk_h
         return status;
     header->width = (int32_t)p->file.width;
     header->height = (int32_t)p->file.height;
-    return STOKER_OK;
+    return p->tools.keep_texts ? find_orientation(p, &header->orientation) : STOKER_OK;
 }
 
 static stoker_status png_pixels(void *self, const sk_rect *region, sk_pixels *out, char *warning)

@@ -277,6 +277,7 @@ static stoker_status read_text(sk_png_file *file, sk_png_tools *tools, const chu
         file->exif = text;
         file->exif_size = size;
         file->has_exif = true;
+        file->exif_is_text = true;
     }
     stoker_status status = note_text(file, tools, c->content, key_size, text, size);
 
@@ -475,6 +476,7 @@ static stoker_status read_content(sk_png_file *file, sk_png_tools *tools, chunk 
         file->exif = c->content;
         file->exif_size = c->length;
         file->has_exif = true;
+        file->exif_is_text = false;
     }
     if (named(c, "acTL"))
         return read_animation(file, c);

@@ -66,6 +66,7 @@ typedef struct sk_png_file {
     const uint8_t *exif;
     size_t exif_size;
     bool has_exif;
+    bool exif_is_text; /* from a text chunk named exif, not from eXIf */
 } sk_png_file;
 
 /* What a walk needs besides: an inflater and room to inflate texts in; kept from image to image. */

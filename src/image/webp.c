@@ -12,11 +12,13 @@
 #include <webp/demux.h>
 
 #include "image/codec.h"
+#include "image/exif.h"
 
 typedef struct webp {
     WebPDemuxer *demuxer;  /* of the file begun, or NULL */
     int32_t width, height; /* of the canvas */
     sk_buffer image;
+    bool upright; /* whether the orientation is asked for */
 } webp;
 /* What Pillow takes for a WebP file at all, beyond the magic that sniff.c looks at. */
 static bool known_kind(const uint8_t *data, size_t size)
@@ -105,8 +107,11 @@ done:
 
 static void *webp_create(const stoker_image_settings *settings)
 {
-    (void)settings;
-    return sk_calloc(1, sizeof(webp));
+    webp *w = sk_calloc(1, sizeof *w);
+
+    if (w != NULL)
+        w->upright = settings->exif_orientation != 0;
+    return w;
 }
 
 static void webp_destroy(void *self)
@@ -120,6 +125,23 @@ static void webp_destroy(void *self)
     sk_free(w);
 }
 
+static stoker_status find_orientation(const webp *w, int *orientation)
+{
+    WebPChunkIterator part;
+    bool found = false;
+    stoker_status status = STOKER_OK;
+
+    if (WebPDemuxGetChunk(w->demuxer, "EXIF", 1, &part)) {
+        status = sk_exif_orientation(part.chunk.bytes, part.chunk.size, 2, orientation, &found);
+        WebPDemuxReleaseChunkIterator(&part);
+    }
+    if (status == STOKER_OK && !found && WebPDemuxGetChunk(w->demuxer, "XMP ", 1, &part)) {
+        *orientation = sk_xmp_orientation(part.chunk.bytes, part.chunk.size);
+        WebPDemuxReleaseChunkIterator(&part);
+    }
+    return status;
+}
+
 static stoker_status webp_open(void *self, const uint8_t *data, size_t size, sk_header *header)
 {
     webp *w = self;
@@ -129,7 +151,7 @@ static stoker_status webp_open(void *self, const uint8_t *data, size_t size, sk_
         return status;
     header->width = w->width;
     header->height = w->height;
-    return STOKER_OK;
+    return w->upright ? find_orientation(w, &header->orientation) : STOKER_OK;
 }
 
 static stoker_status webp_pixels(void *self, const sk_rect *region, sk_pixels *out, char *warning)
