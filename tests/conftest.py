@@ -42,6 +42,16 @@ def comparisons() -> Callable[[int], None]:
     return counts
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "parity: compares exactly with Pillow, torchvision or numpy")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "comparisons" in getattr(item, "fixturenames", ()):
+            item.add_marker("parity")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     outcome: Any = yield

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs every fuzz target for some seconds each, from a corpus of odd files where there is one; a crash fails.
+#
+#   scripts/fuzz.sh [SECONDS]      default 30
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/build/env/bin:$PATH"
+seconds=${1:-30}
+folder=build-fuzz
+data=${STOKER_TEST_DATA:-../shared/data}
+
+[ -f "$folder/build.ninja" ] || CC=clang meson setup "$folder" -Dbuildtype=debugoptimized -Db_lundef=false \
+    -Db_sanitize=address,undefined -Dfuzz=true >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }
+rm -f "$folder.log"
+ninja -C "$folder" --quiet
+targets=("$folder"/fuzz/fuzz_*)
+found=0
+for target in "${targets[@]}"; do
+    [ -f "$target" ] && [ -x "$target" ] || continue
+    found=$((found + 1))
+    name=$(basename "$target")
+    corpus=$folder/corpus/$name
+    mkdir -p "$corpus"
+    seeds=()
+    for odd in "$data/odd/fuzz-jpeg" "$data/odd/png" "$data/odd/webp"; do
+        [ -d "$odd" ] && seeds+=("$odd")
+    done
+    "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
+        -artifact_prefix="$folder/$name-" "$corpus" "${seeds[@]+"${seeds[@]}"}" 2>"$folder/$name.log" ||
+        { tail -40 "$folder/$name.log" >&2; exit 1; }
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$name.log")
+    echo "fuzz: $name: ${runs:-?} runs in $seconds s, no fault"
+done
+[ "$found" -gt 0 ] || { echo "fuzz: no targets were built in $folder/fuzz" >&2; exit 1; }
