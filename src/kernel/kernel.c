@@ -7,11 +7,14 @@
 #include "kernel/kernel.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__)
 #define HAVE_X86 1
+#include <cpuid.h>
+
 #include "kernel/x86/x86.h"
 #else
 #define HAVE_X86 0
@@ -21,6 +24,17 @@ static _Atomic(const sk_kernels *) chosen;
 
 #define MAX_TABLES 4
 
+#if HAVE_X86
+/* Half-precision conversion: CPUID leaf 1, ECX bit 29. Older clang knows no such name for
+ * __builtin_cpu_supports. */
+static bool has_f16c(void)
+{
+    unsigned eax, ebx, ecx, edx;
+
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 29 & 1) != 0;
+}
+#endif
+
 /* The tables that this processor can run, the scalar one first and the best last. */
 static int32_t runnable(const sk_kernels *tables[MAX_TABLES])
 {
@@ -29,7 +43,7 @@ static int32_t runnable(const sk_kernels *tables[MAX_TABLES])
     tables[count++] = &sk_kernels_scalar;
 #if HAVE_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
         tables[count++] = &sk_kernels_avx2;
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
