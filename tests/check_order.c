@@ -188,11 +188,13 @@ static void test_another_seed_is_another_order(void **state)
     int64_t same_seed = 0, same_epoch = 0;
 
     (void)state;
-    for (uint64_t i = 0; i < 64; i++) { /* each bit of seed and epoch matters */
+    for (uint64_t i = 0; i < 64; i++) { /* each bit of the seed matters, and of epochs below 2^48 */
         sk_permutation_make(&a, 50000, 1, 1);
         sk_permutation_make(&b, 50000, 1 ^ UINT64_C(1) << i, 1);
         for (uint64_t p = 0; p < 1000; p++)
             same_seed += sk_permutation_at(&a, p) == sk_permutation_at(&b, p);
+        if (i >= 48)
+            continue;
         sk_permutation_make(&b, 50000, 1, 1 ^ UINT64_C(1) << i);
         for (uint64_t p = 0; p < 1000; p++)
             same_epoch += sk_permutation_at(&a, p) == sk_permutation_at(&b, p);

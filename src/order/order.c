@@ -4,7 +4,7 @@
 #include "base/random.h"
 
 /* The stream of an epoch's order: a transform number that no spec can hold keeps it apart from every sample's draws. */
-#define ORDER_STREAM UINT32_MAX
+#define ORDER_STREAM UINT16_MAX
 
 #define MIX 0xD6E8FEB86659FD93ull /* an odd constant with well-spread bits; part of docs/order.md */
 
