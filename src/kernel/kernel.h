@@ -46,6 +46,19 @@ typedef struct sk_normal {
     int32_t by_division; /* 1: (v / 255 - mean) / std, each step rounded to float32, equals the table */
 } sk_normal;
 
+/* A plane of bytes seen through a window of width × height: margin_top rows of `fill`, then `rows` rows of source, then
+ * fill to the end; each row of source is margin_left bytes of fill, `count` bytes (back to front where `flip`), then
+ * fill. */
+typedef struct sk_window {
+    const uint8_t *in;   /* the first byte in memory of the first row of source that shows */
+    ptrdiff_t in_stride; /* bytes to the next one; negative where the picture stands on its head */
+    int32_t width, height;
+    int32_t margin_top, rows;
+    int32_t margin_left, count;
+    int32_t flip;
+    uint8_t fill;
+} sk_window;
+
 typedef struct sk_kernels {
     const char *name;
 
@@ -61,6 +74,9 @@ typedef struct sk_kernels {
     /* Interleaved RGB to three float planes (plane: elements between them), back to front where `flip`. */
     void (*rgb_to_planes_f32)(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
                               const sk_normal *normal);
+    /* A window of a plane, written as width × height floats or bytes without gaps. `channel` chooses the table. */
+    void (*window_to_f32)(float *out, const sk_window *window, const sk_normal *normal, int32_t channel);
+    void (*window_to_u8)(uint8_t *out, const sk_window *window);
     /* One gray or planar row to floats. `channel` chooses the table. */
     void (*plane_to_f32)(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                          int32_t channel);

@@ -566,19 +566,26 @@ static void run_window(const stoker_spec *spec, const steps *all, const uint8_t 
     int32_t margin_left = left < 0 ? (-left < shape.width ? -left : shape.width) : 0;
     int32_t margin_right = shape.width - margin_left - (end - begin);
 
+    int32_t above = top < 0 ? (-top < shape.height ? -top : shape.height) : 0; /* rows of fill before the source */
+    int32_t stop = top + shape.height > height ? height - top : shape.height;
+    int32_t rows = stop > above ? stop - above : 0;
+
     tail_flips(all, &flip_horizontal, &flip_vertical);
-    sk_span span = {.margin_left = flip_horizontal ? margin_right : margin_left, .flip = flip_horizontal};
+    sk_window window = {.in_stride = flip_vertical ? -(ptrdiff_t)width : width,
+                        .width = shape.width,
+                        .height = shape.height,
+                        .margin_top = flip_vertical ? shape.height - above - rows : above,
+                        .rows = rows,
+                        .margin_left = flip_horizontal ? margin_right : margin_left,
+                        .count = end - begin,
+                        .flip = flip_horizontal};
+    size_t first =
+        rows > 0 ? (size_t)(top + above + (flip_vertical ? rows - 1 : 0)) * (size_t)width + (size_t)begin : 0;
 
     for (int32_t c = 0; c < shape.channels; c++) {
-        span.fill = fill[c];
-        for (int32_t y = 0; y < shape.height; y++) {
-            int32_t row = top + (flip_vertical ? shape.height - 1 - y : y);
-            bool inside = row >= 0 && row < height;
-
-            span.count = inside ? end - begin : 0;
-            span.in = inside ? planes + ((size_t)c * (size_t)height + (size_t)row) * (size_t)width + begin : planes;
-            sk_tensor_span(spec, shape, c, y, &span, out);
-        }
+        window.fill = fill[c];
+        window.in = planes + (size_t)c * (size_t)height * (size_t)width + first;
+        sk_tensor_window(spec, shape, c, &window, out);
     }
 }
 

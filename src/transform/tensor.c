@@ -197,55 +197,46 @@ void sk_tensor_row(const stoker_spec *spec, sk_shape shape, int32_t y, const uin
     }
 }
 
-/* A span into interleaved memory or 16-bit floats: element by element through the table. */
-static void span_by_element(const stoker_spec *spec, sk_shape shape, int32_t channel, int32_t y, const sk_span *span,
-                            void *out)
+/* A window into interleaved memory or 16-bit floats: element by element through the table. */
+static void window_by_element(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window,
+                              void *out)
 {
-    size_t channels = (size_t)shape.channels;
-    size_t width = (size_t)shape.width;
     bool planar = spec->layout == STOKER_NCHW;
-    size_t step = planar ? 1 : channels;
-    size_t start = planar ? ((size_t)channel * (size_t)shape.height + (size_t)y) * width
-                          : (size_t)y * width * channels + (size_t)channel;
+    size_t step = planar ? 1 : (size_t)shape.channels;
+    size_t place = planar ? (size_t)channel * (size_t)shape.width * (size_t)shape.height : (size_t)channel;
 
-    for (int32_t x = 0; x < shape.width; x++) {
-        int32_t at = x - span->margin_left;
-        uint8_t value = at < 0 || at >= span->count ? span->fill : span->in[span->flip ? span->count - 1 - at : at];
-        size_t place = start + (size_t)x * step;
+    for (int32_t y = 0; y < shape.height; y++) {
+        int32_t row = y - window->margin_top;
+        bool inside = row >= 0 && row < window->rows;
+        const uint8_t *in = inside ? window->in + row * window->in_stride : window->in;
 
-        if (spec->dtype == STOKER_U8)
-            ((uint8_t *)out)[place] = value;
-        else if (spec->dtype == STOKER_F32)
-            ((float *)out)[place] = spec->table[channel][value];
-        else
-            ((uint16_t *)out)[place] = spec->half[channel][value];
+        for (int32_t x = 0; x < shape.width; x++, place += step) {
+            int32_t at = x - window->margin_left;
+            bool source = inside && at >= 0 && at < window->count;
+            uint8_t value = !source ? window->fill : in[window->flip ? window->count - 1 - at : at];
+
+            if (spec->dtype == STOKER_U8)
+                ((uint8_t *)out)[place] = value;
+            else if (spec->dtype == STOKER_F32)
+                ((float *)out)[place] = spec->table[channel][value];
+            else
+                ((uint16_t *)out)[place] = spec->half[channel][value];
+        }
     }
 }
 
-void sk_tensor_span(const stoker_spec *spec, sk_shape shape, int32_t channel, int32_t y, const sk_span *span, void *out)
+void sk_tensor_window(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window, void *out)
 {
     const sk_kernels *kernels = sk_kernels_get();
-    size_t width = (size_t)shape.width;
-    size_t start = ((size_t)channel * (size_t)shape.height + (size_t)y) * width;
-    int32_t end = span->margin_left + span->count;
+    size_t start = (size_t)channel * (size_t)shape.width * (size_t)shape.height;
 
     if (spec->layout == STOKER_NCHW && spec->dtype == STOKER_F32) {
-        float *to = (float *)out + start;
-        float fill = spec->table[channel][span->fill];
         sk_normal normal = normal_of(spec);
 
-        for (int32_t x = 0; x < span->margin_left; x++)
-            to[x] = fill;
-        kernels->plane_to_f32(to + span->margin_left, span->in, span->count, span->flip, &normal, channel);
-        for (int32_t x = end; x < shape.width; x++)
-            to[x] = fill;
+        kernels->window_to_f32((float *)out + start, window, &normal, channel);
     } else if (spec->layout == STOKER_NCHW && spec->dtype == STOKER_U8) {
-        uint8_t *to = (uint8_t *)out + start;
-
-        memset(to, span->fill, (size_t)span->margin_left);
-        kernels->plane_to_u8(to + span->margin_left, span->in, span->count, span->flip);
-        memset(to + end, span->fill, (size_t)(shape.width - end));
+        kernels->window_to_u8((uint8_t *)out + start, window);
     } else {
-        span_by_element(spec, shape, channel, y, span, out);
+        window_by_element(spec, shape, channel, window, out);
     }
 }

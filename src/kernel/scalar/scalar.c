@@ -104,6 +104,32 @@ static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t 
         out[x] = in[width - 1 - x];
 }
 
+/* The source byte at (x, y) of the window. */
+static uint8_t window_at(const sk_window *window, int32_t x, int32_t y)
+{
+    int32_t column = x - window->margin_left, row = y - window->margin_top;
+
+    if (row < 0 || row >= window->rows || column < 0 || column >= window->count)
+        return window->fill;
+    return window->in[row * window->in_stride + (window->flip ? window->count - 1 - column : column)];
+}
+
+static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+{
+    for (int32_t y = 0; y < window->height; y++) {
+        for (int32_t x = 0; x < window->width; x++)
+            *out++ = normal->table[channel][window_at(window, x, y)];
+    }
+}
+
+static void window_to_u8(uint8_t *out, const sk_window *window)
+{
+    for (int32_t y = 0; y < window->height; y++) {
+        for (int32_t x = 0; x < window->width; x++)
+            *out++ = window_at(window, x, y);
+    }
+}
+
 const sk_kernels sk_kernels_scalar = {
     .name = "scalar",
     .resample_packed_size = packed_size,
@@ -111,6 +137,8 @@ const sk_kernels sk_kernels_scalar = {
     .resample_rows = resample_rows,
     .resample_column = resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .window_to_f32 = window_to_f32,
+    .window_to_u8 = window_to_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
     .plane_to_u8 = plane_to_u8,

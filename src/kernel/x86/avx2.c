@@ -7,6 +7,7 @@
  * horizontal pass is for RGB; one channel takes the scalar loop. Floats as in avx512.c.
  */
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/x86/x86.h"
@@ -269,6 +270,47 @@ static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t 
         sk_kernels_scalar.plane_to_u8(out + x, in, width - x, flip);
 }
 
+/* Rows of a window are short, so the divisors are made once for all of them. */
+static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+{
+    const float *table = normal->table[channel];
+    divisor d = divisor_of(normal, channel);
+
+    for (int32_t y = 0; y < window->height; y++, out += window->width) {
+        int32_t row = y - window->margin_top;
+        bool inside = row >= 0 && row < window->rows;
+        const uint8_t *in = inside ? window->in + row * window->in_stride : window->in;
+        int32_t begin = window->margin_left, end = inside ? begin + window->count : begin, x = 0;
+
+        for (; x < begin; x++)
+            out[x] = table[window->fill];
+        for (; normal->by_division && x + 8 <= end; x += 8) {
+            __m128i bytes = _mm_loadl_epi64((const __m128i *)(in + (window->flip ? end - 8 - x : x - begin)));
+
+            bytes = window->flip ? _mm_srli_si128(reverse(bytes), 8) : bytes;
+            _mm256_storeu_ps(out + x, normalise(bytes, &d));
+        }
+        for (; x < end; x++)
+            out[x] = table[in[window->flip ? end - 1 - x : x - begin]];
+        for (; x < window->width; x++)
+            out[x] = table[window->fill];
+    }
+}
+
+static void window_to_u8(uint8_t *out, const sk_window *window)
+{
+    for (int32_t y = 0; y < window->height; y++, out += window->width) {
+        int32_t row = y - window->margin_top;
+        bool inside = row >= 0 && row < window->rows;
+        int32_t begin = window->margin_left, end = inside ? begin + window->count : begin;
+
+        memset(out, window->fill, (size_t)begin);
+        if (inside)
+            plane_to_u8(out + begin, window->in + row * window->in_stride, window->count, window->flip);
+        memset(out + end, window->fill, (size_t)(window->width - end));
+    }
+}
+
 const sk_kernels sk_kernels_avx2 = {
     .name = "avx2",
     .resample_packed_size = packed_size,
@@ -276,6 +318,8 @@ const sk_kernels sk_kernels_avx2 = {
     .resample_rows = resample_rows,
     .resample_column = resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .window_to_f32 = window_to_f32,
+    .window_to_u8 = window_to_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
     .plane_to_u8 = plane_to_u8,

@@ -11,6 +11,7 @@
  * this gives the table (sk_normal.by_division), or else the scalar loop runs.
  */
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/x86/x86.h"
@@ -371,6 +372,102 @@ static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t 
     }
 }
 
+static const uint8_t counting[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                     16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                                     32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                                     48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+
+/* Bits from `from` to `to` - 1 of 64, both cut to 0 .. 64. */
+static inline __mmask64 lanes(int32_t from, int32_t to)
+{
+    uint64_t below_to = to >= 64 ? UINT64_MAX : to <= 0 ? 0 : (UINT64_C(1) << to) - 1;
+    uint64_t below_from = from >= 64 ? UINT64_MAX : from <= 0 ? 0 : (UINT64_C(1) << from) - 1;
+
+    return below_to & ~below_from;
+}
+
+/* 64 columns of a window from `x` on: which of them are source, and where those lie. Columns are lanes; back to front,
+ * lane i is byte 63 - i of what is read. */
+typedef struct strip {
+    __mmask64 source, read;
+    ptrdiff_t offset; /* of the first byte read, from the row's */
+    int32_t flip;
+    __m512i fill, reversal;
+} strip;
+
+static inline strip strip_of(const sk_window *window, int32_t x)
+{
+    int32_t from = window->margin_left - x, to = from + window->count;
+    strip s = {.source = lanes(from, to), .flip = window->flip, .fill = _mm512_set1_epi8((char)window->fill)};
+
+    s.read = window->flip ? lanes(64 - to, 64 - from) : s.source;
+    s.offset = window->flip ? (ptrdiff_t)to - 64 : -(ptrdiff_t)from;
+    s.reversal = _mm512_sub_epi8(_mm512_set1_epi8(63), _mm512_loadu_si512(counting));
+    return s;
+}
+
+static inline __m512i strip_row(const strip *s, const uint8_t *row)
+{
+    if (!s->flip)
+        return _mm512_mask_loadu_epi8(s->fill, s->source, row + s->offset);
+    return _mm512_mask_permutexvar_epi8(s->fill, s->source, s->reversal,
+                                        _mm512_maskz_loadu_epi8(s->read, row + s->offset));
+}
+
+/* 64 bytes to as many floats as `width` has left at `out`. */
+static inline void store_floats(float *out, int32_t left, __m512i bytes, const divisor *d)
+{
+    const __m128i sixteen[4] = {_mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
+                                _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
+
+    for (int32_t i = 0; i < 4 && 16 * i < left; i++) {
+        __mmask16 keep = left - 16 * i >= 16 ? 0xffff : (__mmask16)((1u << (left - 16 * i)) - 1);
+
+        _mm512_mask_storeu_ps(out + 16 * i, keep, normalise(sixteen[i], d));
+    }
+}
+
+static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+{
+    if (!normal->by_division) {
+        sk_kernels_scalar.window_to_f32(out, window, normal, channel);
+        return;
+    }
+    divisor d = divisor_of(normal, channel);
+
+    for (int32_t x = 0; x < window->width; x += 64) {
+        strip s = strip_of(window, x);
+        const uint8_t *row = window->in;
+        float *to = out + x;
+
+        for (int32_t y = 0; y < window->height; y++, to += window->width) {
+            bool inside = y >= window->margin_top && y < window->margin_top + window->rows;
+
+            store_floats(to, window->width - x, inside ? strip_row(&s, row) : s.fill, &d);
+            if (inside)
+                row += window->in_stride;
+        }
+    }
+}
+
+static void window_to_u8(uint8_t *out, const sk_window *window)
+{
+    for (int32_t x = 0; x < window->width; x += 64) {
+        strip s = strip_of(window, x);
+        __mmask64 keep = lanes(0, window->width - x);
+        const uint8_t *row = window->in;
+        uint8_t *to = out + x;
+
+        for (int32_t y = 0; y < window->height; y++, to += window->width) {
+            bool inside = y >= window->margin_top && y < window->margin_top + window->rows;
+
+            _mm512_mask_storeu_epi8(to, keep, inside ? strip_row(&s, row) : s.fill);
+            if (inside)
+                row += window->in_stride;
+        }
+    }
+}
+
 const sk_kernels sk_kernels_avx512 = {
     .name = "avx512",
     .resample_packed_size = packed_size,
@@ -378,6 +475,8 @@ const sk_kernels sk_kernels_avx512 = {
     .resample_rows = resample_rows,
     .resample_column = resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .window_to_f32 = window_to_f32,
+    .window_to_u8 = window_to_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
     .plane_to_u8 = plane_to_u8,
