@@ -32,7 +32,7 @@ typedef struct sk_codec {
     stoker_status (*pixels)(void *self, const sk_rect *region, sk_pixels *out, char *warning);
 } sk_codec;
 
-extern const sk_codec sk_jpeg_codec __attribute__((weak)); /* jpeg.c; weak until it is there */
+extern const sk_codec sk_jpeg_codec; /* jpeg.c */
 extern const sk_codec sk_png_codec;                        /* png.c */
 extern const sk_codec sk_webp_codec;                       /* webp.c */
 
