@@ -63,16 +63,16 @@ extern "C" {
 
 typedef enum stoker_status {
     STOKER_OK = 0,
-    STOKER_END = 1,               /* no error: the epoch is over */
-    STOKER_ERR_ARGUMENT = -1,     /* a wrong argument or setting: the caller's fault */
-    STOKER_ERR_IO = -2,           /* the system refused: no such file, no permission, disk full, read error */
-    STOKER_ERR_DATA = -3,         /* broken data: a truncated image, a partial record, a label out of range */
-    STOKER_ERR_UNSUPPORTED = -4,  /* sound data of a kind that Stoker does not read; the message names the kind */
-    STOKER_ERR_MEMORY = -5,       /* an allocation failed */
-    STOKER_ERR_LIMIT = -6,        /* a named limit was exceeded; the message says which setting raises it */
-    STOKER_ERR_STATE = -7,        /* not now: closed, forked, another call under way */
-    STOKER_ERR_STALL = -8,        /* nothing came for settings.stall_seconds; the message names the blocked stage */
-    STOKER_ERR_INTERRUPTED = -9   /* stoker_loader_interrupt was called */
+    STOKER_END = 1,              /* no error: the epoch is over */
+    STOKER_ERR_ARGUMENT = -1,    /* a wrong argument or setting: the caller's fault */
+    STOKER_ERR_IO = -2,          /* the system refused: no such file, no permission, disk full, read error */
+    STOKER_ERR_DATA = -3,        /* broken data: a truncated image, a partial record, a label out of range */
+    STOKER_ERR_UNSUPPORTED = -4, /* sound data of a kind that Stoker does not read; the message names the kind */
+    STOKER_ERR_MEMORY = -5,      /* an allocation failed */
+    STOKER_ERR_LIMIT = -6,       /* a named limit was exceeded; the message says which setting raises it */
+    STOKER_ERR_STATE = -7,       /* not now: closed, forked, another call under way */
+    STOKER_ERR_STALL = -8,       /* nothing came for settings.stall_seconds; the message names the blocked stage */
+    STOKER_ERR_INTERRUPTED = -9  /* stoker_loader_interrupt was called */
 } stoker_status;
 
 /* The calling thread's last error as one line without a newline; "" if there was none. Valid until the thread's next
@@ -109,12 +109,12 @@ STOKER_API void stoker_image_default_settings(stoker_image_settings *settings);
 
 /* A decoded image: 8-bit, interleaved, rows tightly packed (stride = width × channels bytes). */
 typedef struct stoker_image {
-    uint8_t *pixels;     /* height × width × channels bytes, 0..255; freed by stoker_image_free */
-    int32_t width;       /* pixels */
-    int32_t height;      /* pixels */
-    int32_t channels;    /* 3 (RGB) from stoker_image_decode; 1 (gray) for a dataset of gray samples such as MNIST */
-    const char *format;  /* "jpeg", "png", "webp"; static */
-    char warning[256];   /* what the decoder noticed and Pillow passes over ("" if nothing) */
+    uint8_t *pixels;    /* height × width × channels bytes, 0..255; freed by stoker_image_free */
+    int32_t width;      /* pixels */
+    int32_t height;     /* pixels */
+    int32_t channels;   /* 3 (RGB) from stoker_image_decode; 1 (gray) for a dataset of gray samples such as MNIST */
+    const char *format; /* "jpeg", "png", "webp"; static */
+    char warning[256];  /* what the decoder noticed and Pillow passes over ("" if nothing) */
 } stoker_image;
 
 /* Decodes a whole image file held in memory, by its content, into what PIL.Image.open(f).convert("RGB") gives.
@@ -148,7 +148,7 @@ typedef enum stoker_split {
     STOKER_SPLIT_DEFAULT = 0, /* train where the dataset tells parts apart and has a training part, else all */
     STOKER_SPLIT_TRAIN = 1,
     STOKER_SPLIT_TEST = 2,
-    STOKER_SPLIT_ALL = 3      /* training samples first, then test samples */
+    STOKER_SPLIT_ALL = 3 /* training samples first, then test samples */
 } stoker_split;
 
 typedef struct stoker_dataset_settings {
@@ -180,9 +180,8 @@ STOKER_API stoker_status stoker_dataset_open(const char *path, const stoker_data
  * C contiguous, channels 1 or 3), `labels` count int64 or NULL (then all labels are 0). Both must outlive the dataset and
  * stay unchanged. Its format is "arrays". Labels may be any int64 value; there are no class names.
  */
-STOKER_API stoker_status stoker_dataset_from_arrays(const uint8_t *images, int64_t count, int32_t height,
-                                                    int32_t width, int32_t channels, const int64_t *labels,
-                                                    stoker_dataset **out);
+STOKER_API stoker_status stoker_dataset_from_arrays(const uint8_t *images, int64_t count, int32_t height, int32_t width,
+                                                    int32_t channels, const int64_t *labels, stoker_dataset **out);
 
 /* A dataset that reads samples `indices[0..count)` of `base`, in that order; repeats are allowed. Copies the indices.
  * `base` must stay open until the new dataset is closed. */
@@ -198,7 +197,7 @@ STOKER_API void stoker_dataset_close(stoker_dataset *dataset);
 STOKER_API const char *stoker_dataset_format(const stoker_dataset *dataset);
 STOKER_API int64_t stoker_dataset_size(const stoker_dataset *dataset);
 STOKER_API int64_t stoker_dataset_split_size(const stoker_dataset *dataset, stoker_split split);
-STOKER_API int32_t stoker_dataset_classes(const stoker_dataset *dataset); /* 0 if unknown */
+STOKER_API int32_t stoker_dataset_classes(const stoker_dataset *dataset);                       /* 0 if unknown */
 STOKER_API const char *stoker_dataset_class_name(const stoker_dataset *dataset, int32_t label); /* NULL if none */
 STOKER_API int32_t stoker_dataset_channels(const stoker_dataset *dataset); /* 3, or 1 for gray datasets */
 
@@ -217,8 +216,7 @@ STOKER_API stoker_status stoker_dataset_decode(const stoker_dataset *dataset, in
 
 /* Copies the encoded bytes of sample `index` (a JPEG file, say) into memory that stoker_free takes back. For datasets of raw
  * pixels STOKER_ERR_UNSUPPORTED. */
-STOKER_API stoker_status stoker_dataset_bytes(const stoker_dataset *dataset, int64_t index, void **data,
-                                              size_t *size);
+STOKER_API stoker_status stoker_dataset_bytes(const stoker_dataset *dataset, int64_t index, void **data, size_t *size);
 
 STOKER_API void stoker_free(void *memory);
 
@@ -231,10 +229,10 @@ typedef enum stoker_verdict {
 
 typedef struct stoker_check {
     stoker_verdict verdict;
-    int32_t width, height;   /* 0 where unknown */
-    int64_t bytes;           /* encoded size, or the raw sample's */
-    const char *format;      /* "jpeg", "png", "webp", "raw", or "unknown"; static */
-    char reason[512];        /* "" when sound; reasons of a suspect sample are joined by "; " */
+    int32_t width, height; /* 0 where unknown */
+    int64_t bytes;         /* encoded size, or the raw sample's */
+    const char *format;    /* "jpeg", "png", "webp", "raw", or "unknown"; static */
+    char reason[512];      /* "" when sound; reasons of a suspect sample are joined by "; " */
 } stoker_check;
 
 /* Decodes sample `index` whole and says whether it is sound. Fails only on a wrong argument or lack of memory: a sample
@@ -297,7 +295,7 @@ STOKER_API stoker_status stoker_spec_draw(const stoker_spec *spec, uint64_t seed
 
 /* A tensor of one sample. */
 typedef struct stoker_tensor {
-    void *data;          /* C contiguous; freed by stoker_free */
+    void *data; /* C contiguous; freed by stoker_free */
     int32_t channels, height, width;
     stoker_dtype dtype;
     stoker_layout layout; /* NCHW: channels × height × width; NHWC: height × width × channels */
@@ -334,22 +332,22 @@ typedef enum stoker_on_error {
 } stoker_on_error;
 
 typedef struct stoker_loader_settings {
-    const char *ops;         /* the spec; NULL or "" for none. Copied */
-    int64_t batch;           /* samples a batch, >= 1; default 64 */
-    int32_t threads;         /* workers; 0 (default): stoker_usable_cores() */
-    int32_t shuffle;         /* 1 (default): a new order each epoch; 0: dataset order */
-    uint64_t seed;           /* of order and draws; default 0 */
-    uint64_t first_epoch;    /* number of the first epoch; default 0 */
-    int64_t epochs;          /* how many epochs will be asked for; 0 (default): no limit. Look-ahead stops there */
-    int32_t last_batch;      /* stoker_last_batch */
-    int32_t on_error;        /* stoker_on_error */
-    int32_t depth;           /* batches made ahead; 0 (default): chosen, at least 2, within ring_bytes */
-    int32_t stall_seconds;   /* next() fails with STOKER_ERR_STALL when nothing came for so long; default 300; 0: never */
-    int64_t ring_bytes;      /* the most memory for batches made ahead; 0 (default): 512 MB. A batch that alone is larger
+    const char *ops;       /* the spec; NULL or "" for none. Copied */
+    int64_t batch;         /* samples a batch, >= 1; default 64 */
+    int32_t threads;       /* workers; 0 (default): stoker_usable_cores() */
+    int32_t shuffle;       /* 1 (default): a new order each epoch; 0: dataset order */
+    uint64_t seed;         /* of order and draws; default 0 */
+    uint64_t first_epoch;  /* number of the first epoch; default 0 */
+    int64_t epochs;        /* how many epochs will be asked for; 0 (default): no limit. Look-ahead stops there */
+    int32_t last_batch;    /* stoker_last_batch */
+    int32_t on_error;      /* stoker_on_error */
+    int32_t depth;         /* batches made ahead; 0 (default): chosen, at least 2, within ring_bytes */
+    int32_t stall_seconds; /* next() fails with STOKER_ERR_STALL when nothing came for so long; default 300; 0: never */
+    int64_t ring_bytes;    /* the most memory for batches made ahead; 0 (default): 512 MB. A batch that alone is larger
                               * is STOKER_ERR_LIMIT naming this setting */
-    int32_t keep_draws;      /* 1: batches carry the draws of each sample; default 0 */
+    int32_t keep_draws;    /* 1: batches carry the draws of each sample; default 0 */
     int32_t reserved0;
-    const int64_t *order;    /* NULL (default), or an explicit order: `order_count` sample numbers, the same each epoch,
+    const int64_t *order; /* NULL (default), or an explicit order: `order_count` sample numbers, the same each epoch,
                               * `shuffle` must be 0. Copied */
     int64_t order_count;
     int64_t reserved[8];
@@ -365,19 +363,19 @@ STOKER_API stoker_status stoker_loader_open(const stoker_dataset *dataset, const
 /* A batch: a loan of a slot's memory, valid until stoker_batch_release, also after the loader is closed. Read-only but
  * for `images`, which the holder may overwrite. */
 typedef struct stoker_batch {
-    void *images;          /* count × channels × height × width (NCHW) or count × height × width × channels (NHWC),
+    void *images;     /* count × channels × height × width (NCHW) or count × height × width × channels (NHWC),
                             * C contiguous, 64-byte aligned */
-    int64_t *labels;       /* count */
-    int64_t *samples;      /* count: sample numbers in the dataset */
-    int64_t count;         /* samples in this batch */
-    int64_t valid;         /* count, or fewer where STOKER_LAST_PAD filled up: samples valid .. count are repeats */
+    int64_t *labels;  /* count */
+    int64_t *samples; /* count: sample numbers in the dataset */
+    int64_t count;    /* samples in this batch */
+    int64_t valid;    /* count, or fewer where STOKER_LAST_PAD filled up: samples valid .. count are repeats */
     int32_t channels, height, width;
     stoker_dtype dtype;
     stoker_layout layout;
-    uint64_t epoch;        /* number of the epoch */
-    int64_t index;         /* number of the batch within its epoch, from 0 */
-    const stoker_draw *draws;    /* NULL unless keep_draws: the draws of sample i are draws[i × draws_stride + k], */
-    const int32_t *draw_counts;  /* k < draw_counts[i] */
+    uint64_t epoch;             /* number of the epoch */
+    int64_t index;              /* number of the batch within its epoch, from 0 */
+    const stoker_draw *draws;   /* NULL unless keep_draws: the draws of sample i are draws[i × draws_stride + k], */
+    const int32_t *draw_counts; /* k < draw_counts[i] */
     int32_t draws_stride;
     int32_t reserved0;
     int64_t reserved[4];
@@ -407,8 +405,8 @@ STOKER_API int64_t stoker_loader_batches(const stoker_loader *loader);
 STOKER_API int64_t stoker_loader_samples(const stoker_loader *loader);
 
 /* Writes the sample numbers of `epoch` in order, positions first .. first+count. */
-STOKER_API stoker_status stoker_loader_order(const stoker_loader *loader, uint64_t epoch, int64_t first,
-                                             int64_t count, int64_t *samples);
+STOKER_API stoker_status stoker_loader_order(const stoker_loader *loader, uint64_t epoch, int64_t first, int64_t count,
+                                             int64_t *samples);
 
 #define STOKER_STAGES 5
 typedef enum stoker_stage {
@@ -420,14 +418,14 @@ typedef enum stoker_stage {
 } stoker_stage;
 
 typedef struct stoker_stats {
-    int64_t samples, batches, epochs;         /* delivered to the loop */
-    int64_t skipped;                          /* samples left out or replaced */
-    int64_t bytes;                            /* written into batches delivered */
-    double seconds;                           /* since open */
-    double first_batch_seconds;               /* from the first call to next to its return; 0 before */
-    double stage_seconds[STOKER_STAGES];      /* summed over workers (WAIT: the loop's) */
+    int64_t samples, batches, epochs;    /* delivered to the loop */
+    int64_t skipped;                     /* samples left out or replaced */
+    int64_t bytes;                       /* written into batches delivered */
+    double seconds;                      /* since open */
+    double first_batch_seconds;          /* from the first call to next to its return; 0 before */
+    double stage_seconds[STOKER_STAGES]; /* summed over workers (WAIT: the loop's) */
     int64_t stage_bytes[STOKER_STAGES];
-    int64_t ring_bytes;                       /* memory of the slots now */
+    int64_t ring_bytes; /* memory of the slots now */
     int32_t threads, depth;
     int64_t reserved[8];
 } stoker_stats;

@@ -109,7 +109,8 @@ static stoker_status copy_pixels(const sk_pixels *pixels, const sk_rect *region,
 }
 
 /* `region` NULL: all of the image. */
-static stoker_status decode(sk_decoder *decoder, const void *data, size_t size, const sk_rect *region, stoker_image *out)
+static stoker_status decode(sk_decoder *decoder, const void *data, size_t size, const sk_rect *region,
+                            stoker_image *out)
 {
     sk_rect area = {0, 0, 0, 0};
     sk_pixels pixels;
@@ -152,7 +153,8 @@ static stoker_status decode_once(const void *data, size_t size, const sk_rect *r
     return status;
 }
 
-stoker_status stoker_image_decode(const void *data, size_t size, const stoker_image_settings *settings, stoker_image *out)
+stoker_status stoker_image_decode(const void *data, size_t size, const stoker_image_settings *settings,
+                                  stoker_image *out)
 {
     return decode_once(data, size, NULL, settings, out);
 }
@@ -416,9 +418,8 @@ static stoker_status decode_sample(const stoker_dataset *dataset, int64_t index,
 
     if (status == STOKER_OK) {
         *bytes = (int64_t)sample.size;
-        status = sample.kind == SK_SAMPLE_ENCODED
-                     ? decode_once(sample.data, sample.size, NULL, &dataset->image, out)
-                     : copy_raw(&sample, out);
+        status = sample.kind == SK_SAMPLE_ENCODED ? decode_once(sample.data, sample.size, NULL, &dataset->image, out)
+                                                  : copy_raw(&sample, out);
     }
     sk_buffer_free(&scratch);
     return status;

@@ -13,7 +13,8 @@
 static stoker_status grow(sk_buffer *buffer, size_t used)
 {
     sk_buffer larger = {0};
-    stoker_status status = sk_buffer_reserve(&larger, buffer->capacity < LEAST_READ ? LEAST_READ : buffer->capacity * 2);
+    stoker_status status =
+        sk_buffer_reserve(&larger, buffer->capacity < LEAST_READ ? LEAST_READ : buffer->capacity * 2);
 
     if (status != STOKER_OK)
         return status;

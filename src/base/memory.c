@@ -96,7 +96,8 @@ stoker_status sk_buffer_reserve(sk_buffer *buffer, size_t size)
 {
     if (size <= buffer->capacity && buffer->data != NULL)
         return STOKER_OK;
-    size_t roomy = size <= SIZE_MAX / 2 ? size + size / 4 : size; /* so that slowly growing sizes do not copy each time */
+    size_t roomy =
+        size <= SIZE_MAX / 2 ? size + size / 4 : size; /* so that slowly growing sizes do not copy each time */
     unsigned char *data = sk_aligned_malloc(roomy);
 
     if (data == NULL)

@@ -22,7 +22,7 @@ typedef struct sk_random {
 
 void sk_random_make(sk_random *random, uint64_t seed, uint64_t epoch, uint64_t sample, uint32_t transform);
 uint32_t sk_random_u32(sk_random *random);
-double sk_random_unit(sk_random *random);                 /* uniform in [0, 1): 53 bits */
-uint32_t sk_random_below(sk_random *random, uint32_t n);  /* uniform in 0 .. n-1, n >= 1, without bias */
+double sk_random_unit(sk_random *random);                /* uniform in [0, 1): 53 bits */
+uint32_t sk_random_below(sk_random *random, uint32_t n); /* uniform in 0 .. n-1, n >= 1, without bias */
 
 #endif

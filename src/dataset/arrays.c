@@ -81,12 +81,8 @@ stoker_status sk_arrays_open(const uint8_t *images, int64_t count, int32_t heigh
 
     if (self == NULL)
         return STOKER_ERR_MEMORY;
-    self->reader = (sk_reader){.ops = &ops,
-                               .format = "arrays",
-                               .size = count,
-                               .channels = channels,
-                               .width = width,
-                               .height = height};
+    self->reader = (sk_reader){
+        .ops = &ops, .format = "arrays", .size = count, .channels = channels, .width = width, .height = height};
     self->images = images;
     self->labels = labels;
     self->sample_bytes = bytes;

@@ -13,7 +13,7 @@ typedef struct sk_class_names {
 } sk_class_names;
 
 stoker_status sk_class_names_add(sk_class_names *names, const char *text, size_t length);
-stoker_status sk_class_names_read(sk_class_names *names, const char *path); /* one name a line */
+stoker_status sk_class_names_read(sk_class_names *names, const char *path);  /* one name a line */
 const char *sk_class_names_get(const sk_class_names *names, int32_t number); /* NULL if none */
 void sk_class_names_free(sk_class_names *names);
 

@@ -28,5 +28,6 @@ stoker_status sk_dataset_open_path(const char *path, const stoker_dataset_settin
             return status;
     }
     return sk_fail(STOKER_ERR_UNSUPPORTED,
-                   "%s: not a dataset that Stoker reads (a folder of class folders, CIFAR batches, MNIST idx files)", path);
+                   "%s: not a dataset that Stoker reads (a folder of class folders, CIFAR batches, MNIST idx files)",
+                   path);
 }

@@ -17,15 +17,15 @@
 #include "base/status.h"
 
 typedef enum sk_sample_kind {
-    SK_SAMPLE_ENCODED = 0, /* an image file's bytes */
-    SK_SAMPLE_PLANAR = 1,  /* raw pixels, channels × height × width */
+    SK_SAMPLE_ENCODED = 0,    /* an image file's bytes */
+    SK_SAMPLE_PLANAR = 1,     /* raw pixels, channels × height × width */
     SK_SAMPLE_INTERLEAVED = 2 /* raw pixels, height × width × channels (gray: channels 1) */
 } sk_sample_kind;
 
 typedef struct sk_sample {
     sk_sample_kind kind;
-    const uint8_t *data; /* into a mapped file, the caller's arrays, or `scratch` */
-    size_t size;         /* bytes */
+    const uint8_t *data;             /* into a mapped file, the caller's arrays, or `scratch` */
+    size_t size;                     /* bytes */
     int32_t width, height, channels; /* of raw samples */
     int64_t label;
 } sk_sample;
@@ -48,14 +48,14 @@ typedef struct sk_reader_ops {
 
 struct sk_reader {
     const sk_reader_ops *ops;
-    const char *format;      /* static: "imagefolder", "cifar10", … */
-    int64_t size;            /* samples */
-    int64_t train_size;      /* of these, samples of the training part (they come first) */
-    int64_t test_size;       /* samples of the test part; train_size + test_size == size, or both 0 without parts */
-    int32_t classes;         /* 0 if unknown */
-    int32_t channels;        /* 3, or 1 */
-    int32_t width, height;   /* that all samples share, or 0 */
-    int32_t encoded;         /* 1 if samples are image files */
+    const char *format;    /* static: "imagefolder", "cifar10", … */
+    int64_t size;          /* samples */
+    int64_t train_size;    /* of these, samples of the training part (they come first) */
+    int64_t test_size;     /* samples of the test part; train_size + test_size == size, or both 0 without parts */
+    int32_t classes;       /* 0 if unknown */
+    int32_t channels;      /* 3, or 1 */
+    int32_t width, height; /* that all samples share, or 0 */
+    int32_t encoded;       /* 1 if samples are image files */
 };
 
 /* The public handle: a reader and how its samples are decoded. */
@@ -73,8 +73,7 @@ stoker_status sk_cifar_open(const char *path, const stoker_dataset_settings *set
 stoker_status sk_cifar_pickle_open(const char *path, const stoker_dataset_settings *settings, bool *matched,
                                    sk_reader **out); /* cifar_pickle.c, over pickle.c */
 stoker_status sk_idx_open(const char *path, const stoker_dataset_settings *settings, bool *matched, sk_reader **out);
-stoker_status sk_folder_open(const char *path, const stoker_dataset_settings *settings, bool *matched,
-                             sk_reader **out);
+stoker_status sk_folder_open(const char *path, const stoker_dataset_settings *settings, bool *matched, sk_reader **out);
 
 /* dataset.c: tries the formats one after another; says what was looked for when nothing matches. */
 stoker_status sk_dataset_open_path(const char *path, const stoker_dataset_settings *settings, sk_reader **out);

@@ -33,7 +33,7 @@ typedef struct sk_codec {
 } sk_codec;
 
 extern const sk_codec sk_jpeg_codec; /* jpeg.c */
-extern const sk_codec sk_png_codec;                        /* png.c */
-extern const sk_codec sk_webp_codec;                       /* webp.c */
+extern const sk_codec sk_png_codec;  /* png.c */
+extern const sk_codec sk_webp_codec; /* webp.c */
 
 #endif

@@ -52,8 +52,7 @@ void sk_decoder_destroy(sk_decoder *decoder); /* takes NULL */
 
 /* Begins an image: reads its header only, gives its size (after EXIF orientation where the settings ask for it). `data` must
  * stay until sk_decoder_pixels has returned. Limits on size are checked here. */
-stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width,
-                              int32_t *height);
+stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width, int32_t *height);
 
 /* Decodes the image begun. `region` (NULL: all of it) must lie within it; out->area may be larger than asked for, never
  * smaller. The pixels (always 3 channels) belong to the decoder until its next call. */

@@ -23,11 +23,11 @@
 #include "image/jpeg_lossless.h"
 #include "image/jpeg_markers.h"
 
-#define BLOCK        65536 /* bytes that Pillow reads at a time */
-#define MARGIN       2     /* pixels beside a region, so that upsampling sees its neighbours' chroma */
-#define EOI          0xD9
-#define TRAILING     64    /* bytes after the image that are not worth a word */
-#define LOSSLESS     0xC3
+#define BLOCK    65536 /* bytes that Pillow reads at a time */
+#define MARGIN   2     /* pixels beside a region, so that upsampling sees its neighbours' chroma */
+#define EOI      0xD9
+#define TRAILING 64 /* bytes after the image that are not worth a word */
+#define LOSSLESS 0xC3
 
 typedef struct errors {
     struct jpeg_error_mgr base;

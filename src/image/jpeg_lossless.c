@@ -39,8 +39,8 @@ typedef struct lossless {
     uint32_t restart_interval;
     uint64_t bits;
     int32_t bit_count;
-    bool marker_hit;  /* no more entropy-coded bytes */
-    bool wants_more;  /* bits were wanted past the end of the file */
+    bool marker_hit; /* no more entropy-coded bytes */
+    bool wants_more; /* bits were wanted past the end of the file */
     bool damaged;
     bool adobe_ycc, adobe, jfif;
 } lossless;
@@ -312,11 +312,8 @@ void sk_jpeg_lossless_free(sk_jpeg_lossless *self)
 stoker_status sk_jpeg_lossless_decode(sk_jpeg_lossless *self, const uint8_t *data, size_t size,
                                       const sk_jpeg_info *info, sk_pixels *out, char *warning)
 {
-    lossless l = {.data = data,
-                  .size = size,
-                  .components = info->components,
-                  .width = info->width,
-                  .height = info->height};
+    lossless l = {
+        .data = data, .size = size, .components = info->components, .width = info->width, .height = info->height};
     size_t row = (size_t)info->width * (size_t)info->components;
     size_t total;
     stoker_status status = read_headers(&l);
@@ -325,7 +322,8 @@ stoker_status sk_jpeg_lossless_decode(sk_jpeg_lossless *self, const uint8_t *dat
         return status;
     /* libjpeg-turbo converts no colours in lossless files, and takes 3 components for RGB unless a marker says YCbCr. */
     if (info->components == 4 || (info->components == 3 && (l.jfif || l.adobe_ycc)))
-        return sk_fail(STOKER_ERR_UNSUPPORTED, "JPEG: unsupported: lossless with another colour space than gray or RGB");
+        return sk_fail(STOKER_ERR_UNSUPPORTED,
+                       "JPEG: unsupported: lossless with another colour space than gray or RGB");
     if (l.restart_interval % (uint32_t)info->width != 0)
         return sk_fail(STOKER_ERR_DATA, "JPEG: a lossless restart interval must be whole rows");
     if (!sk_multiply(3 * (size_t)info->width, (size_t)info->height, &total))

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#define SOI 0xD8
-#define SOS 0xDA
-#define DQT 0xDB
-#define DHP 0xDE
+#define SOI  0xD8
+#define SOS  0xDA
+#define DQT  0xDB
+#define DHP  0xDE
 #define APP1 0xE1
 #define APP2 0xE2
 
@@ -29,8 +29,9 @@ static stoker_status read_segment(walk *w, const uint8_t **body, size_t *length)
     *length = claimed > 2 ? claimed - 2 : 0;
     *body = w->data + w->at;
     if (w->size - w->at < *length)
-        return sk_fail(STOKER_ERR_DATA, "JPEG: truncated: a segment of %zu bytes at byte %zu runs past the end of the file",
-                       *length, w->at);
+        return sk_fail(STOKER_ERR_DATA,
+                       "JPEG: truncated: a segment of %zu bytes at byte %zu runs past the end of the file", *length,
+                       w->at);
     w->at += *length;
     return STOKER_OK;
 }
