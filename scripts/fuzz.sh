@@ -24,9 +24,12 @@ for target in "${targets[@]}"; do
     corpus=$folder/corpus/$name
     mkdir -p "$corpus"
     seeds=()
-    for odd in "$data/odd/fuzz-jpeg" "$data/odd/png" "$data/odd/webp"; do
-        [ -d "$odd" ] && seeds+=("$odd")
-    done
+    [ -d "fuzz/seeds/$name" ] && seeds+=("fuzz/seeds/$name")
+    if [ "$name" = fuzz_image ]; then
+        for odd in "$data/odd/fuzz-jpeg" "$data/odd/png" "$data/odd/webp"; do
+            [ -d "$odd" ] && seeds+=("$odd")
+        done
+    fi
     "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
         -artifact_prefix="$folder/$name-" "$corpus" "${seeds[@]+"${seeds[@]}"}" 2>"$folder/$name.log" ||
         { tail -40 "$folder/$name.log" >&2; exit 1; }
