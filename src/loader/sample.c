@@ -207,7 +207,7 @@ static stoker_status make_raw(sk_maker *maker, uint64_t epoch, int64_t number, c
     }
     if (status != STOKER_OK)
         return status;
-    if (sample->kind == SK_SAMPLE_PLANAR)
+    if (sample->kind == SK_SAMPLE_PLANAR || sample->channels == 1) /* one channel lies the same either way */
         return sk_spec_run_planar(maker->spec, maker->workspace, sample->data, sample->width, sample->height,
                                   sample->channels, &maker->draws, out);
     sk_pixels pixels = {.data = sample->data,
