@@ -72,7 +72,8 @@ typedef enum stoker_status {
     STOKER_ERR_LIMIT = -6,       /* a named limit was exceeded; the message says which setting raises it */
     STOKER_ERR_STATE = -7,       /* not now: closed, forked, another call under way */
     STOKER_ERR_STALL = -8,       /* nothing came for settings.stall_seconds; the message names the blocked stage */
-    STOKER_ERR_INTERRUPTED = -9  /* stoker_loader_interrupt was called */
+    STOKER_ERR_INTERRUPTED = -9, /* stoker_loader_interrupt was called */
+    STOKER_ERR_TIMEOUT = -10     /* stoker_loader_next_within waited for so long; asking again goes on waiting */
 } stoker_status;
 
 /* The calling thread's last error as one line without a newline; "" if there was none. Valid until the thread's next
@@ -384,6 +385,10 @@ typedef struct stoker_batch {
 /* Waits for the next batch in order. STOKER_OK and a batch; STOKER_END at the end of each epoch (the call after it
  * begins the next epoch, or fails with STOKER_ERR_STATE when `epochs` are done); or an error. */
 STOKER_API stoker_status stoker_loader_next(stoker_loader *loader, stoker_batch **out);
+
+/* As stoker_loader_next, but waits at most `milliseconds` (at least 1) and then fails with STOKER_ERR_TIMEOUT; nothing is
+ * lost, and the next call goes on waiting. For callers that must look at signals now and then. */
+STOKER_API stoker_status stoker_loader_next_within(stoker_loader *loader, int32_t milliseconds, stoker_batch **out);
 
 /* Gives the slot back. Any thread. Takes NULL. */
 STOKER_API void stoker_batch_release(stoker_batch *batch);

@@ -61,6 +61,8 @@ const char *stoker_status_name(stoker_status status)
         return "stalled";
     case STOKER_ERR_INTERRUPTED:
         return "interrupted";
+    case STOKER_ERR_TIMEOUT:
+        return "timeout";
     }
     return "unknown status";
 }

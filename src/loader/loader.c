@@ -309,8 +309,15 @@ static stoker_status wait_until(stoker_loader *loader, bool (*ready)(stoker_load
     int64_t began = sk_now();
     int64_t limit = (int64_t)loader->stall_seconds * 1000000000;
     int64_t slice = limit > 0 && limit / 4 < LOOK_AGAIN ? limit / 4 : LOOK_AGAIN;
-    int64_t progress = sk_progress(loader), seen = began;
     stoker_status status = STOKER_OK;
+
+    if (!loader->gave_up) { /* else this goes on with a wait that was cut in slices by the caller */
+        loader->progress = sk_progress(loader);
+        loader->progress_seen = began;
+    }
+    loader->gave_up = false;
+    if (loader->patience > 0 && loader->patience < slice)
+        slice = loader->patience;
 
     for (;;) {
         atomic_store(&loader->waiting, 1);
@@ -325,12 +332,17 @@ static stoker_status wait_until(stoker_loader *loader, bool (*ready)(stoker_load
             break;
         int64_t now = sk_now(), latest = sk_progress(loader);
 
-        if (latest != progress) {
-            progress = latest;
-            seen = now;
+        if (latest != loader->progress) {
+            loader->progress = latest;
+            loader->progress_seen = now;
         }
-        if (limit > 0 && now - seen >= limit) {
+        if (limit > 0 && now - loader->progress_seen >= limit) {
             status = sk_fail_stalled(loader);
+            break;
+        }
+        if (loader->patience > 0 && now - began >= loader->patience) {
+            loader->gave_up = true;
+            status = sk_fail(STOKER_ERR_TIMEOUT, "no batch within %lld ms", (long long)(loader->patience / 1000000));
             break;
         }
     }
@@ -468,7 +480,24 @@ stoker_status stoker_loader_next(stoker_loader *loader, stoker_batch **out)
 
     if (status != STOKER_OK)
         return status;
+    loader->patience = 0;
     status = next(loader, out);
+    end_call(loader);
+    return status;
+}
+
+stoker_status stoker_loader_next_within(stoker_loader *loader, int32_t milliseconds, stoker_batch **out)
+{
+    *out = NULL;
+    if (milliseconds < 1)
+        return sk_fail(STOKER_ERR_ARGUMENT, "a wait of %d milliseconds", milliseconds);
+    stoker_status status = begin_call(loader);
+
+    if (status != STOKER_OK)
+        return status;
+    loader->patience = (int64_t)milliseconds * 1000000;
+    status = next(loader, out);
+    loader->patience = 0;
     end_call(loader);
     return status;
 }

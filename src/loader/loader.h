@@ -97,6 +97,12 @@ struct stoker_loader {
     _Atomic(int32_t) busy; /* a call is under way */
     sem_t wake;            /* a semaphore since posting one is allowed in a signal handler */
 
+    /* The loop's thread alone. */
+    int64_t patience;      /* nanoseconds that next may wait; 0: no limit */
+    int64_t progress;      /* of the workers, as the wait under way last saw it, and when it changed */
+    int64_t progress_seen;
+    bool gave_up;          /* the last wait ran out of patience */
+
     /* Constant after open. */
     const stoker_dataset *dataset;
     stoker_spec *spec;
