@@ -47,7 +47,7 @@ PY
 
 cppcheck() {
     command cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 -j "$jobs" --enable=warning,portability \
-        --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --suppress=unknownMacro \
+        --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --suppress=unknownMacro --suppress=invalidPointerCast \
         -D__GNUC__ -D__x86_64__ -Iinclude -Isrc src cli
 }
 

@@ -29,6 +29,13 @@ stoker_status sk_fail_errno(int code, const char *format, ...) SK_PRINTF(2, 3);
 /* Puts "<text>: " before the message already there and returns `status` as it was. */
 stoker_status sk_fail_context(stoker_status status, const char *format, ...) SK_PRINTF(2, 3);
 
+#if defined(__clang_analyzer__) && !defined(SK_STATUS_C)
+/* The analyzer sees one file at a time: tell it that what these return is never STOKER_OK. */
+#define sk_fail(status, ...)         ((void)(sk_fail)((status), __VA_ARGS__), (status))
+#define sk_fail_errno(code, ...)     ((void)(sk_fail_errno)((code), __VA_ARGS__), STOKER_ERR_IO)
+#define sk_fail_context(status, ...) ((void)(sk_fail_context)((status), __VA_ARGS__), (status))
+#endif
+
 /* This thread's message, and setting it whole (the loader carries a worker's message to the loop's thread). */
 const char *sk_message(void);
 void sk_message_set(const char *message);

@@ -95,8 +95,11 @@ static int orientation_of(const block *b, uint32_t type, const uint8_t *bytes)
         int64_t top = type == TYPE_RATIONAL ? (int64_t)low : (int32_t)low;
         int64_t bottom = type == TYPE_RATIONAL ? (int64_t)below : (int32_t)below;
 
-        if (bottom != 0 && top % bottom == 0)
-            value = (double)(top / bottom);
+        if (bottom != 0 && top % bottom == 0) {
+            int64_t whole = top / bottom;
+
+            value = (double)whole;
+        }
         break;
     }
     case TYPE_FLOAT: {

@@ -180,7 +180,7 @@ static bool is_jpeg_ls(const uint8_t *data, size_t size)
 
 sk_format sk_image_sniff(const uint8_t *data, size_t size, const char **name)
 {
-    const char *unused;
+    const char *unused = NULL;
     const char **out = name != NULL ? name : &unused;
 
     /* The three that are read, by what Pillow's plugins accept. */
