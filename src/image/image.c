@@ -67,7 +67,7 @@ stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t s
     decoder->warning[0] = '\0';
     while (chosen < CODECS && codecs[chosen].format != format)
         chosen++;
-    if (chosen == CODECS || codecs[chosen].codec == NULL)
+    if (chosen == CODECS)
         return sk_sniff_refuse(data, size);
     const sk_codec *codec = codecs[chosen].codec;
 

@@ -182,7 +182,9 @@ static stoker_status read_orientation(const sk_jpeg_info *info, int *orientation
     stoker_status status = STOKER_OK;
 
     if (info->exif_segments > 0)
-        status = sk_exif_orientation(info->exif, info->exif_size, 1, orientation, &found);
+        status = sk_exif_orientation(info->exif, info->exif_size, 2, orientation, &found);
+    if (status == STOKER_ERR_DATA && !info->has_density)
+        return STOKER_OK; /* Pillow has asked this block for the density before, and kept the failure to itself */
     if (status == STOKER_OK && !found && info->xmp != NULL)
         *orientation = sk_xmp_orientation(info->xmp, info->xmp_size);
     return status;

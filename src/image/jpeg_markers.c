@@ -7,6 +7,7 @@
 #define SOS  0xDA
 #define DQT  0xDB
 #define DHP  0xDE
+#define APP0 0xE0
 #define APP1 0xE1
 #define APP2 0xE2
 
@@ -82,7 +83,10 @@ static void note_application(uint8_t marker, const uint8_t *body, size_t length,
 {
     static const char xmp[] = "http://ns.adobe.com/xap/1.0/";
 
-    if (marker == APP1 && length >= 6 && memcmp(body, "Exif\0\0", 6) == 0) {
+    if (marker == APP0 && length >= 12 && memcmp(body, "JFIF", 4) == 0) {
+        if (body[7] == 1 || body[7] == 2)
+            info->has_density = true;
+    } else if (marker == APP1 && length >= 6 && memcmp(body, "Exif\0\0", 6) == 0) {
         if (info->exif_segments++ == 0) {
             info->exif = body;
             info->exif_size = length;

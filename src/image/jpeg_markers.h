@@ -23,6 +23,7 @@ typedef struct sk_jpeg_info {
     int32_t exif_segments;
     const uint8_t *xmp; /* the last XMP packet */
     size_t xmp_size;
+    bool has_density;   /* a JFIF segment told dots per inch or centimetre */
     bool multi_picture; /* an MPF segment was seen */
 } sk_jpeg_info;
 
