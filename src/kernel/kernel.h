@@ -74,6 +74,8 @@ typedef struct sk_kernels {
     /* Interleaved RGB to three float planes (plane: elements between them), back to front where `flip`. */
     void (*rgb_to_planes_f32)(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
                               const sk_normal *normal);
+    /* Interleaved RGB to interleaved floats. */
+    void (*rgb_to_rgb_f32)(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal);
     /* A window of a plane, written as width × height floats or bytes without gaps. `channel` chooses the table. */
     void (*window_to_f32)(float *out, const sk_window *window, const sk_normal *normal, int32_t channel);
     void (*window_to_u8)(uint8_t *out, const sk_window *window);
@@ -82,8 +84,14 @@ typedef struct sk_kernels {
                          int32_t channel);
     /* Interleaved RGB bytes to three byte planes. */
     void (*rgb_to_planes_u8)(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip);
+    /* Interleaved RGB bytes as they are. */
+    void (*rgb_to_rgb_u8)(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip);
     /* A row of bytes, back to front where `flip`. */
     void (*plane_to_u8)(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip);
+
+    /* Floats to 16-bit floats, to nearest, ties to even. */
+    void (*f32_to_f16)(uint16_t *out, const float *in, int32_t count);
+    void (*f32_to_bf16)(uint16_t *out, const float *in, int32_t count);
 } sk_kernels;
 
 /* Chooses the table by STOKER_CPU or by what the processor has; a wrong STOKER_CPU is STOKER_ERR_ARGUMENT. Any thread,

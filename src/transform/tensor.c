@@ -23,37 +23,6 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-/* IEEE 754 binary32 → binary16, nearest even. */
-static uint16_t to_f16(float value)
-{
-    uint32_t bits = bits_of(value);
-    uint32_t sign = bits >> 16 & 0x8000;
-    uint32_t magnitude = bits & 0x7fffffff;
-
-    if (magnitude > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00); /* NaN */
-    if (magnitude >= 0x477ff000)
-        return (uint16_t)(sign | 0x7c00); /* rounds to infinity */
-    if (magnitude < 0x38800000) {
-        /* Subnormal: the float whose unit in the last place is 2^-24 does the rounding. */
-        float shifted = fabsf(value) + 0.5f;
-
-        return (uint16_t)(sign | (bits_of(shifted) - bits_of(0.5f)));
-    }
-    magnitude += 0xfff + (magnitude >> 13 & 1);
-    return (uint16_t)(sign | ((magnitude - 0x38000000) >> 13));
-}
-
-/* binary32 → bfloat16, nearest even. */
-static uint16_t to_bf16(float value)
-{
-    uint32_t bits = bits_of(value);
-
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return 0x7fc0;
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /* What the vector kernels compute: quotients by a reciprocal and one step of correction with fused multiply-adds, which
  * gives the correctly rounded quotient unless the reciprocal is unlucky (Markstein, "Computation of elementary
  * functions on the IBM RISC System/6000", 1990); so all 256 inputs are tried. */
@@ -107,8 +76,10 @@ void sk_tensor_prepare(stoker_spec *spec)
     spec->normal_count = normals;
     spec->by_division = normals <= 1 && division_gives_table(spec);
     for (int c = 0; c < 3; c++) {
-        for (int v = 0; v < 256; v++)
-            spec->half[c][v] = spec->dtype == STOKER_BF16 ? to_bf16(spec->table[c][v]) : to_f16(spec->table[c][v]);
+        if (spec->dtype == STOKER_BF16)
+            sk_kernels_scalar.f32_to_bf16(spec->half[c], spec->table[c], 256);
+        else
+            sk_kernels_scalar.f32_to_f16(spec->half[c], spec->table[c], 256);
     }
 }
 
@@ -125,37 +96,50 @@ static void row_f32(const stoker_spec *spec, sk_shape shape, int32_t y, const ui
     size_t width = (size_t)shape.width;
     size_t plane = width * (size_t)shape.height;
 
-    if (shape.channels == 1) {
+    if (shape.channels == 1)
         kernels->plane_to_f32(out + (size_t)y * width, row, shape.width, flip, &normal, 0);
-    } else if (spec->layout == STOKER_NCHW) {
+    else if (spec->layout == STOKER_NCHW)
         kernels->rgb_to_planes_f32(out + (size_t)y * width, plane, row, shape.width, flip, &normal);
-    } else {
-        float *to = out + (size_t)y * width * 3;
-
-        for (size_t x = 0; x < width; x++) {
-            const uint8_t *pixel = row + 3 * (flip ? width - 1 - x : x);
-
-            for (size_t c = 0; c < 3; c++)
-                to[3 * x + c] = spec->table[c][pixel[c]];
-        }
-    }
+    else
+        kernels->rgb_to_rgb_f32(out + (size_t)y * width * 3, row, shape.width, flip, &normal);
 }
+
+static void to_half(const stoker_spec *spec, uint16_t *out, const float *in, int32_t count)
+{
+    if (spec->dtype == STOKER_BF16)
+        sk_kernels_get()->f32_to_bf16(out, in, count);
+    else
+        sk_kernels_get()->f32_to_f16(out, in, count);
+}
+
+#define WINDOW_PIXELS 1024 /* of a window that become floats on the stack before they become 16-bit floats */
+#define CHUNK         256  /* pixels of a row that become floats on the stack before they become 16-bit floats */
 
 static void row_half(const stoker_spec *spec, sk_shape shape, int32_t y, const uint8_t *row, int32_t flip,
                      uint16_t *out)
 {
-    size_t width = (size_t)shape.width;
+    const sk_kernels *kernels = sk_kernels_get();
+    sk_normal normal = normal_of(spec);
+    float value[3 * CHUNK];
     size_t channels = (size_t)shape.channels;
-    size_t plane = width * (size_t)shape.height;
-    bool planar = spec->layout == STOKER_NCHW;
+    size_t start = (size_t)y * (size_t)shape.width;
+    size_t plane = (size_t)shape.width * (size_t)shape.height;
 
-    for (size_t c = 0; c < channels; c++) {
-        uint16_t *to = planar ? out + c * plane + (size_t)y * width : out + (size_t)y * width * channels + c;
-        size_t step = planar ? 1 : channels;
-        const uint16_t *table = spec->half[c];
+    for (int32_t x = 0; x < shape.width; x += CHUNK) {
+        int32_t n = shape.width - x < CHUNK ? shape.width - x : CHUNK;
+        const uint8_t *from = row + channels * (size_t)(flip ? shape.width - x - n : x);
 
-        for (size_t x = 0; x < width; x++)
-            to[x * step] = table[row[channels * (flip ? width - 1 - x : x) + c]];
+        if (channels == 1) {
+            kernels->plane_to_f32(value, from, n, flip, &normal, 0);
+            to_half(spec, out + start + (size_t)x, value, n);
+        } else if (spec->layout == STOKER_NHWC) {
+            kernels->rgb_to_rgb_f32(value, from, n, flip, &normal);
+            to_half(spec, out + 3 * (start + (size_t)x), value, 3 * n);
+        } else {
+            kernels->rgb_to_planes_f32(value, CHUNK, from, n, flip, &normal);
+            for (size_t c = 0; c < 3; c++)
+                to_half(spec, out + c * plane + start + (size_t)x, value + c * CHUNK, n);
+        }
     }
 }
 
@@ -165,20 +149,12 @@ static void row_u8(const stoker_spec *spec, sk_shape shape, int32_t y, const uin
     size_t width = (size_t)shape.width;
     size_t plane = width * (size_t)shape.height;
 
-    if (shape.channels == 1) {
+    if (shape.channels == 1)
         kernels->plane_to_u8(out + (size_t)y * width, row, shape.width, flip);
-    } else if (spec->layout == STOKER_NCHW) {
+    else if (spec->layout == STOKER_NCHW)
         kernels->rgb_to_planes_u8(out + (size_t)y * width, plane, row, shape.width, flip);
-    } else {
-        uint8_t *to = out + (size_t)y * width * 3;
-
-        if (!flip) {
-            memcpy(to, row, 3 * width);
-            return;
-        }
-        for (size_t x = 0; x < width; x++)
-            memcpy(to + 3 * x, row + 3 * (width - 1 - x), 3);
-    }
+    else
+        kernels->rgb_to_rgb_u8(out + (size_t)y * width * 3, row, shape.width, flip);
 }
 
 void sk_tensor_row(const stoker_spec *spec, sk_shape shape, int32_t y, const uint8_t *row, int32_t flip, void *out)
@@ -197,7 +173,7 @@ void sk_tensor_row(const stoker_spec *spec, sk_shape shape, int32_t y, const uin
     }
 }
 
-/* A window into interleaved memory or 16-bit floats: element by element through the table. */
+/* A window into interleaved memory, or a wide one to 16-bit floats: element by element through the table. */
 static void window_by_element(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window,
                               void *out)
 {
@@ -225,18 +201,53 @@ static void window_by_element(const stoker_spec *spec, sk_shape shape, int32_t c
     }
 }
 
+/* The rows y .. y + height of a window. */
+static sk_window window_part(const sk_window *window, int32_t y, int32_t height)
+{
+    sk_window part = *window;
+    int32_t first = window->margin_top > y ? window->margin_top : y;
+    int32_t end = window->margin_top + window->rows < y + height ? window->margin_top + window->rows : y + height;
+
+    part.height = height;
+    part.margin_top = first < y + height ? first - y : height;
+    part.rows = end > first ? end - first : 0;
+    if (part.rows > 0)
+        part.in += (first - window->margin_top) * window->in_stride;
+    return part;
+}
+
+/* 16-bit floats: some rows at a time by way of floats on the stack. */
+static void window_half(const stoker_spec *spec, const sk_window *window, int32_t channel, uint16_t *out)
+{
+    sk_normal normal = normal_of(spec);
+    float value[WINDOW_PIXELS];
+    int32_t most = WINDOW_PIXELS / window->width;
+
+    for (int32_t y = 0; y < window->height; y += most) {
+        int32_t rows = window->height - y < most ? window->height - y : most;
+        sk_window part = window_part(window, y, rows);
+
+        sk_kernels_get()->window_to_f32(value, &part, &normal, channel);
+        to_half(spec, out + (size_t)y * (size_t)window->width, value, rows * window->width);
+    }
+}
+
 void sk_tensor_window(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window, void *out)
 {
     const sk_kernels *kernels = sk_kernels_get();
     size_t start = (size_t)channel * (size_t)shape.width * (size_t)shape.height;
+    bool interleaved = spec->layout == STOKER_NHWC && shape.channels > 1;
+    bool half = spec->dtype == STOKER_F16 || spec->dtype == STOKER_BF16;
 
-    if (spec->layout == STOKER_NCHW && spec->dtype == STOKER_F32) {
+    if (interleaved || (half && window->width > WINDOW_PIXELS)) {
+        window_by_element(spec, shape, channel, window, out);
+    } else if (half) {
+        window_half(spec, window, channel, (uint16_t *)out + start);
+    } else if (spec->dtype == STOKER_F32) {
         sk_normal normal = normal_of(spec);
 
         kernels->window_to_f32((float *)out + start, window, &normal, channel);
-    } else if (spec->layout == STOKER_NCHW && spec->dtype == STOKER_U8) {
-        kernels->window_to_u8((uint8_t *)out + start, window);
     } else {
-        window_by_element(spec, shape, channel, window, out);
+        kernels->window_to_u8((uint8_t *)out + start, window);
     }
 }

@@ -2,6 +2,8 @@
 /*
  * scalar.c: the reference. Obvious first; the other tables are checked against it.
  */
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/kernel.h"
@@ -74,6 +76,16 @@ static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32
     }
 }
 
+static void rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal)
+{
+    for (int32_t x = 0; x < width; x++) {
+        const uint8_t *pixel = in + 3 * (size_t)(flip ? width - 1 - x : x);
+
+        for (int c = 0; c < 3; c++)
+            *out++ = normal->table[c][pixel[c]];
+    }
+}
+
 static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                          int32_t channel)
 {
@@ -104,6 +116,16 @@ static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t 
         out[x] = in[width - 1 - x];
 }
 
+static void rgb_to_rgb_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
+{
+    if (!flip) {
+        memcpy(out, in, 3 * (size_t)width);
+        return;
+    }
+    for (int32_t x = 0; x < width; x++)
+        memcpy(out + 3 * (size_t)x, in + 3 * (size_t)(width - 1 - x), 3);
+}
+
 /* The source byte at (x, y) of the window. */
 static uint8_t window_at(const sk_window *window, int32_t x, int32_t y)
 {
@@ -130,6 +152,50 @@ static void window_to_u8(uint8_t *out, const sk_window *window)
     }
 }
 
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint16_t to_f16(float value)
+{
+    uint32_t bits = bits_of(value);
+    uint32_t sign = bits >> 16 & 0x8000;
+    uint32_t magnitude = bits & 0x7fffffff;
+
+    if (magnitude > 0x7f800000) /* NaN: quiet, with the payload's upper bits */
+        return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x1ff));
+    if (magnitude >= 0x477ff000)
+        return (uint16_t)(sign | 0x7c00); /* rounds to infinity */
+    if (magnitude < 0x38800000) {
+        /* Subnormal: the float whose unit in the last place is 2^-24 does the rounding. */
+        float shifted = fabsf(value) + 0.5f;
+
+        return (uint16_t)(sign | (bits_of(shifted) - bits_of(0.5f)));
+    }
+    magnitude += 0xfff + (magnitude >> 13 & 1);
+    return (uint16_t)(sign | ((magnitude - 0x38000000) >> 13));
+}
+
+static void f32_to_f16(uint16_t *out, const float *in, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        out[i] = to_f16(in[i]);
+}
+
+static void f32_to_bf16(uint16_t *out, const float *in, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        uint32_t bits = bits_of(in[i]);
+        bool nan = (bits & 0x7fffffff) > 0x7f800000;
+
+        out[i] = (uint16_t)(nan ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+}
+
 const sk_kernels sk_kernels_scalar = {
     .name = "scalar",
     .resample_packed_size = packed_size,
@@ -137,9 +203,13 @@ const sk_kernels sk_kernels_scalar = {
     .resample_rows = resample_rows,
     .resample_column = resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,
     .window_to_u8 = window_to_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
+    .rgb_to_rgb_u8 = rgb_to_rgb_u8,
     .plane_to_u8 = plane_to_u8,
+    .f32_to_f16 = f32_to_f16,
+    .f32_to_bf16 = f32_to_bf16,
 };

@@ -181,58 +181,144 @@ static inline __m256 normalise(__m128i bytes, const divisor *d)
     return divide(_mm256_sub_ps(unit, d->mean), d->std, d->reciprocal);
 }
 
-/* 8 pixels (24 bytes) → 8 bytes a channel, in order or back to front: bytes 0..15 and 8..23 through a shuffle each. */
-static inline void split_pixels(const uint8_t *in, int32_t flip, __m128i channel[3])
+/* Where 24 bytes of output come from in 8 pixels of RGB, forwards and mirrored: planes (8 bytes a channel), then
+ * interleaved. */
+#define NONE -1
+static const int8_t pixel_order[2][2][24] = {
+    {{0, 3, 6, 9, 12, 15, 18, 21, 1, 4, 7, 10, 13, 16, 19, 22, 2, 5, 8, 11, 14, 17, 20, 23},
+     {21, 18, 15, 12, 9, 6, 3, 0, 22, 19, 16, 13, 10, 7, 4, 1, 23, 20, 17, 14, 11, 8, 5, 2}},
+    {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23},
+     {21, 22, 23, 18, 19, 20, 15, 16, 17, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2}},
+};
+
+/* The shuffles for one such order: bytes 0..15 and 8..23 of the pixels give 8 bytes of each third. */
+typedef struct splitter {
+    __m128i first[3], second[3];
+} splitter;
+
+static inline splitter splitter_of(int interleaved, int32_t flip)
+{
+    const int8_t *order = pixel_order[interleaved][flip ? 1 : 0];
+    splitter s;
+
+    for (int third = 0; third < 3; third++) {
+        int8_t first[16], second[16];
+
+        for (int i = 0; i < 16; i++) {
+            int byte = i < 8 ? order[8 * third + i] : NONE;
+
+            first[i] = (int8_t)(byte < 16 ? byte : NONE);
+            second[i] = (int8_t)(byte >= 16 ? byte - 8 : NONE);
+        }
+        s.first[third] = _mm_loadu_si128((const __m128i *)first);
+        s.second[third] = _mm_loadu_si128((const __m128i *)second);
+    }
+    return s;
+}
+
+static inline void split_pixels(const uint8_t *in, const splitter *s, __m128i third[3])
 {
     __m128i first = _mm_loadu_si128((const __m128i *)in), second = _mm_loadu_si128((const __m128i *)(in + 8));
 
-    for (int c = 0; c < 3; c++) {
-        int8_t from_first[16], from_second[16];
+    for (int i = 0; i < 3; i++)
+        third[i] = _mm_or_si128(_mm_shuffle_epi8(first, s->first[i]), _mm_shuffle_epi8(second, s->second[i]));
+}
 
-        for (int i = 0; i < 16; i++) {
-            int byte = i < 8 ? 3 * (flip ? 7 - i : i) + c : -1;
-
-            from_first[i] = (int8_t)(byte >= 0 && byte < 16 ? byte : -1);
-            from_second[i] = (int8_t)(byte >= 16 ? byte - 8 : -1);
-        }
-        channel[c] = _mm_or_si128(_mm_shuffle_epi8(first, _mm_loadu_si128((const __m128i *)from_first)),
-                                  _mm_shuffle_epi8(second, _mm_loadu_si128((const __m128i *)from_second)));
-    }
+/* Rows go in steps of 8 (or 16) pixels; the last step begins earlier, so that it ends with the row: some pixels are
+ * then made twice, and none one by one. */
+static inline int32_t step_start(int32_t x, int32_t width, int32_t step)
+{
+    return x + step <= width ? x : width - step;
 }
 
 static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
                               const sk_normal *normal)
 {
-    int32_t x = 0;
-
-    if (normal->by_division) {
-        divisor d[3] = {divisor_of(normal, 0), divisor_of(normal, 1), divisor_of(normal, 2)};
-
-        for (; x + 8 <= width; x += 8) {
-            __m128i channel[3];
-
-            split_pixels(in + 3 * (size_t)(flip ? width - 8 - x : x), flip, channel);
-            for (size_t c = 0; c < 3; c++)
-                _mm256_storeu_ps(out + c * plane + x, normalise(channel[c], &d[c]));
-        }
+    if (!normal->by_division || width < 8) {
+        sk_kernels_scalar.rgb_to_planes_f32(out, plane, in, width, flip, normal);
+        return;
     }
-    if (x < width)
-        sk_kernels_scalar.rgb_to_planes_f32(out + x, plane, flip ? in : in + 3 * (size_t)x, width - x, flip, normal);
+    divisor d[3] = {divisor_of(normal, 0), divisor_of(normal, 1), divisor_of(normal, 2)};
+    splitter s = splitter_of(0, flip);
+
+    for (int32_t i = 0; i < width; i += 8) {
+        int32_t x = step_start(i, width, 8);
+        __m128i channel[3];
+
+        split_pixels(in + 3 * (size_t)(flip ? width - 8 - x : x), &s, channel);
+        for (size_t c = 0; c < 3; c++)
+            _mm256_storeu_ps(out + c * plane + x, normalise(channel[c], &d[c]));
+    }
+}
+
+static inline divisor interleaved_divisor(const sk_normal *normal, int phase)
+{
+    float mean[8], std[8], reciprocal[8];
+
+    for (int i = 0; i < 8; i++) {
+        int c = (phase + i) % 3;
+
+        mean[i] = normal->mean[c];
+        std[i] = normal->std[c];
+        reciprocal[i] = 1.0f / normal->std[c];
+    }
+    return (divisor){_mm256_loadu_ps(mean), _mm256_loadu_ps(std), _mm256_loadu_ps(reciprocal)};
+}
+
+static void rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal)
+{
+    if (!normal->by_division || width < 8) {
+        sk_kernels_scalar.rgb_to_rgb_f32(out, in, width, flip, normal);
+        return;
+    }
+    /* 8 = 2 modulo 3: each of the three vectors begins two channels further. */
+    divisor d[3] = {interleaved_divisor(normal, 0), interleaved_divisor(normal, 2), interleaved_divisor(normal, 1)};
+    splitter s = splitter_of(1, flip);
+
+    for (int32_t i = 0; i < width; i += 8) {
+        int32_t x = step_start(i, width, 8);
+        __m128i third[3];
+
+        split_pixels(in + 3 * (size_t)(flip ? width - 8 - x : x), &s, third);
+        for (size_t j = 0; j < 3; j++)
+            _mm256_storeu_ps(out + 3 * (size_t)x + 8 * j, normalise(third[j], &d[j]));
+    }
 }
 
 static void rgb_to_planes_u8(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip)
 {
-    int32_t x = 0;
+    if (width < 8) {
+        sk_kernels_scalar.rgb_to_planes_u8(out, plane, in, width, flip);
+        return;
+    }
+    splitter s = splitter_of(0, flip);
 
-    for (; x + 8 <= width; x += 8) {
+    for (int32_t i = 0; i < width; i += 8) {
+        int32_t x = step_start(i, width, 8);
         __m128i channel[3];
 
-        split_pixels(in + 3 * (size_t)(flip ? width - 8 - x : x), flip, channel);
+        split_pixels(in + 3 * (size_t)(flip ? width - 8 - x : x), &s, channel);
         for (size_t c = 0; c < 3; c++)
             _mm_storel_epi64((__m128i *)(out + c * plane + x), channel[c]);
     }
-    if (x < width)
-        sk_kernels_scalar.rgb_to_planes_u8(out + x, plane, flip ? in : in + 3 * (size_t)x, width - x, flip);
+}
+
+static void rgb_to_rgb_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
+{
+    if (!flip || width < 8) {
+        sk_kernels_scalar.rgb_to_rgb_u8(out, in, width, flip);
+        return;
+    }
+    splitter s = splitter_of(1, flip);
+
+    for (int32_t i = 0; i < width; i += 8) {
+        int32_t x = step_start(i, width, 8);
+        __m128i third[3];
+
+        split_pixels(in + 3 * (size_t)(width - 8 - x), &s, third);
+        for (size_t j = 0; j < 3; j++)
+            _mm_storel_epi64((__m128i *)(out + 3 * (size_t)x + 8 * j), third[j]);
+    }
 }
 
 static inline __m128i reverse(__m128i bytes)
@@ -240,34 +326,46 @@ static inline __m128i reverse(__m128i bytes)
     return _mm_shuffle_epi8(bytes, _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
 }
 
+/* 8 bytes, in order or back to front. */
+static inline __m128i load_eight(const uint8_t *in, int32_t flip)
+{
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)in);
+
+    return flip ? _mm_srli_si128(reverse(bytes), 8) : bytes;
+}
+
 static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                          int32_t channel)
 {
-    int32_t x = 0;
-
-    if (normal->by_division) {
-        divisor d = divisor_of(normal, channel);
-
-        for (; x + 16 <= width; x += 16) {
-            __m128i bytes = _mm_loadu_si128((const __m128i *)(in + (flip ? width - 16 - x : x)));
-
-            bytes = flip ? reverse(bytes) : bytes;
-            _mm256_storeu_ps(out + x, normalise(bytes, &d));
-            _mm256_storeu_ps(out + x + 8, normalise(_mm_srli_si128(bytes, 8), &d));
-        }
+    if (!normal->by_division || width < 8) {
+        sk_kernels_scalar.plane_to_f32(out, in, width, flip, normal, channel);
+        return;
     }
-    if (x < width)
-        sk_kernels_scalar.plane_to_f32(out + x, flip ? in : in + x, width - x, flip, normal, channel);
+    divisor d = divisor_of(normal, channel);
+
+    for (int32_t i = 0; i < width; i += 8) {
+        int32_t x = step_start(i, width, 8);
+
+        _mm256_storeu_ps(out + x, normalise(load_eight(in + (flip ? width - 8 - x : x), flip), &d));
+    }
 }
 
 static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
 {
-    int32_t x = 0;
+    if (!flip || width < 8) {
+        sk_kernels_scalar.plane_to_u8(out, in, width, flip);
+        return;
+    }
+    for (int32_t i = 0; i < width && width < 16; i += 8) {
+        int32_t x = step_start(i, width, 8);
 
-    for (; flip && x + 16 <= width; x += 16)
+        _mm_storel_epi64((__m128i *)(out + x), load_eight(in + width - 8 - x, 1));
+    }
+    for (int32_t i = 0; i < width && width >= 16; i += 16) {
+        int32_t x = step_start(i, width, 16);
+
         _mm_storeu_si128((__m128i *)(out + x), reverse(_mm_loadu_si128((const __m128i *)(in + width - 16 - x))));
-    if (x < width)
-        sk_kernels_scalar.plane_to_u8(out + x, in, width - x, flip);
+    }
 }
 
 /* Rows of a window are short, so the divisors are made once for all of them. */
@@ -311,6 +409,37 @@ static void window_to_u8(uint8_t *out, const sk_window *window)
     }
 }
 
+static void f32_to_f16(uint16_t *out, const float *in, int32_t count)
+{
+    int32_t i = 0;
+
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i *)(out + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    if (i < count)
+        sk_kernels_scalar.f32_to_f16(out + i, in + i, count - i);
+}
+
+static void f32_to_bf16(uint16_t *out, const float *in, int32_t count)
+{
+    int32_t i = 0;
+
+    for (; i + 8 <= count; i += 8) {
+        __m256 value = _mm256_loadu_ps(in + i);
+        __m256i bits = _mm256_castps_si256(value);
+        __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+        __m256i rounded =
+            _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+        __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+
+        rounded = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), nan);
+        _mm_storeu_si128((__m128i *)(out + i),
+                         _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1)));
+    }
+    if (i < count)
+        sk_kernels_scalar.f32_to_bf16(out + i, in + i, count - i);
+}
+
 const sk_kernels sk_kernels_avx2 = {
     .name = "avx2",
     .resample_packed_size = packed_size,
@@ -318,9 +447,13 @@ const sk_kernels sk_kernels_avx2 = {
     .resample_rows = resample_rows,
     .resample_column = resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,
     .window_to_u8 = window_to_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
+    .rgb_to_rgb_u8 = rgb_to_rgb_u8,
     .plane_to_u8 = plane_to_u8,
+    .f32_to_f16 = f32_to_f16,
+    .f32_to_bf16 = f32_to_bf16,
 };

@@ -318,6 +318,76 @@ static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32
     }
 }
 
+/* Interleaved: byte i of 48 from the mirrored pixel. */
+static const uint8_t mirror_index[64] = {45, 46, 47, 42, 43, 44, 39, 40, 41, 36, 37, 38, 33, 34, 35, 30,
+                                         31, 32, 27, 28, 29, 24, 25, 26, 21, 22, 23, 18, 19, 20, 15, 16,
+                                         17, 12, 13, 14, 9,  10, 11, 6,  7,  8,  3,  4,  5,  0,  1,  2};
+
+/* The same 16 pixels as load_pixels, interleaved. */
+static inline __m512i load_interleaved(const uint8_t *in, int32_t width, int32_t flip, int32_t x)
+{
+    int32_t n = width - x < 16 ? width - x : 16;
+    __mmask64 mask = ((1ull << (3 * n)) - 1) << (flip ? 3 * (16 - n) : 0);
+
+    if (!flip)
+        return _mm512_maskz_loadu_epi8(mask, in + 3 * (ptrdiff_t)x);
+    return _mm512_permutexvar_epi8(_mm512_loadu_si512(mirror_index),
+                                   _mm512_maskz_loadu_epi8(mask, in + 3 * (ptrdiff_t)(width - x - 16)));
+}
+
+/* For 16 interleaved values whose first is of channel `phase`. */
+static inline divisor interleaved_divisor(const sk_normal *normal, int phase)
+{
+    float mean[16], std[16], reciprocal[16];
+
+    for (int i = 0; i < 16; i++) {
+        int c = (phase + i) % 3;
+
+        mean[i] = normal->mean[c];
+        std[i] = normal->std[c];
+        reciprocal[i] = 1.0f / normal->std[c];
+    }
+    return (divisor){_mm512_loadu_ps(mean), _mm512_loadu_ps(std), _mm512_loadu_ps(reciprocal)};
+}
+
+static inline __mmask16 first_lanes(int32_t n)
+{
+    return n >= 16 ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
+}
+
+static void rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal)
+{
+    if (!normal->by_division) {
+        sk_kernels_scalar.rgb_to_rgb_f32(out, in, width, flip, normal);
+        return;
+    }
+    /* 16 = 1 modulo 3: each of the three vectors begins one channel further. */
+    divisor d0 = interleaved_divisor(normal, 0), d1 = interleaved_divisor(normal, 1),
+            d2 = interleaved_divisor(normal, 2);
+
+    for (int32_t x = 0; x < width; x += 16, out += 48) {
+        __m512i pixels = load_interleaved(in, width, flip, x);
+        int32_t left = 3 * (width - x);
+
+        _mm512_mask_storeu_ps(out, first_lanes(left), normalise(_mm512_castsi512_si128(pixels), &d0));
+        _mm512_mask_storeu_ps(out + 16, first_lanes(left - 16), normalise(_mm512_extracti32x4_epi32(pixels, 1), &d1));
+        _mm512_mask_storeu_ps(out + 32, first_lanes(left - 32), normalise(_mm512_extracti32x4_epi32(pixels, 2), &d2));
+    }
+}
+
+static void rgb_to_rgb_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
+{
+    if (!flip) {
+        memcpy(out, in, 3 * (size_t)width);
+        return;
+    }
+    for (int32_t x = 0; x < width; x += 16) {
+        int32_t n = width - x < 16 ? width - x : 16;
+
+        _mm512_mask_storeu_epi8(out + 3 * (size_t)x, (1ull << (3 * n)) - 1, load_interleaved(in, width, flip, x));
+    }
+}
+
 static void rgb_to_planes_u8(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip)
 {
     for (int32_t x = 0; x < width; x += 16) {
@@ -468,6 +538,32 @@ static void window_to_u8(uint8_t *out, const sk_window *window)
     }
 }
 
+static void f32_to_f16(uint16_t *out, const float *in, int32_t count)
+{
+    for (int32_t i = 0; i < count; i += 16) {
+        __mmask16 keep = first_lanes(count - i);
+        __m512 value = _mm512_maskz_loadu_ps(keep, in + i);
+
+        _mm256_mask_storeu_epi16(out + i, keep, _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+}
+
+static void f32_to_bf16(uint16_t *out, const float *in, int32_t count)
+{
+    for (int32_t i = 0; i < count; i += 16) {
+        __mmask16 keep = first_lanes(count - i);
+        __m512 value = _mm512_maskz_loadu_ps(keep, in + i);
+        __m512i bits = _mm512_castps_si512(value);
+        __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+        __m512i rounded =
+            _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
+        __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+
+        rounded = _mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7fc0));
+        _mm256_mask_storeu_epi16(out + i, keep, _mm512_cvtepi32_epi16(rounded));
+    }
+}
+
 const sk_kernels sk_kernels_avx512 = {
     .name = "avx512",
     .resample_packed_size = packed_size,
@@ -475,9 +571,13 @@ const sk_kernels sk_kernels_avx512 = {
     .resample_rows = resample_rows,
     .resample_column = resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
+    .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,
     .window_to_u8 = window_to_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
+    .rgb_to_rgb_u8 = rgb_to_rgb_u8,
     .plane_to_u8 = plane_to_u8,
+    .f32_to_f16 = f32_to_f16,
+    .f32_to_bf16 = f32_to_bf16,
 };
