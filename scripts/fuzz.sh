@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs every fuzz target for some seconds each, from a corpus of odd files where there is one; a crash fails.
+# Runs every fuzz target for some seconds each, from its seeds and from odd files where there are some; a crash fails.
 #
 #   scripts/fuzz.sh [SECONDS]      default 30
 set -euo pipefail
@@ -26,7 +26,7 @@ for target in "${targets[@]}"; do
     seeds=()
     [ -d "fuzz/seeds/$name" ] && seeds+=("fuzz/seeds/$name")
     if [ "$name" = fuzz_image ]; then
-        for odd in "$data/odd/fuzz-jpeg" "$data/odd/png" "$data/odd/webp"; do
+        for odd in "$data/odd/fuzz-jpeg" "$data/odd/jpeg" "$data/odd/png" "$data/odd/webp"; do
             [ -d "$odd" ] && seeds+=("$odd")
         done
     fi

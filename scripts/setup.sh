@@ -94,6 +94,18 @@ if [ ${#missing[@]} -gt 0 ]; then
         apt install -y --no-install-recommends "${missing[@]}" >&2 || die "could not install ${missing[*]}"
     fi
 fi
+if [ "${1:-}" = lint ]; then # what clang's sanitizers and fuzzer link with, packaged by clang's version
+    links_sanitizers() {
+        echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+            clang -fsanitize=address,undefined,fuzzer -x c - -o /dev/null
+    }
+    if ! links_sanitizers >/dev/null 2>&1; then
+        runtime=libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev
+        say "installing $runtime"
+        apt install -y --no-install-recommends "$runtime" >/dev/null 2>&1 || { fetch_lists; apt install -y --no-install-recommends "$runtime" >&2; } ||
+            die "could not install $runtime, which clang's sanitizers and fuzzer need"
+    fi
+fi
 if [ ${#wanted[@]} -gt 0 ] && have apt-get >/dev/null && { [ "$(id -u)" = 0 ] || have sudo >/dev/null; }; then
     if ! apt-cache show "${wanted[@]}" >/dev/null 2>&1 && [ -z "$(ls -A /var/lib/apt/lists 2>/dev/null | grep -v -e lock -e partial || true)" ]; then
         fetch_lists
