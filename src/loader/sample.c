@@ -244,7 +244,7 @@ stoker_status sk_fail_sample(const stoker_dataset *dataset, int64_t sample, uint
     char where[SK_MESSAGE_SIZE / 2];
 
     dataset->reader->ops->where(dataset->reader, sample, where, sizeof where);
-    if (strncmp(sk_message(), where, strlen(where)) == 0) /* the reader named it already */
+    if (strstr(sk_message(), where) != NULL) /* the reader named it already */
         return sk_fail_context(status, "sample %lld, epoch %llu", (long long)sample, (unsigned long long)epoch);
     return sk_fail_context(status, "%s (sample %lld, epoch %llu)", where, (long long)sample, (unsigned long long)epoch);
 }
