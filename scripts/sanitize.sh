@@ -23,7 +23,7 @@ for kind in "${@:-address,undefined thread}"; do
         folder=build-${sanitizer%%,*}
         start=$SECONDS
         [ -f "$folder/build.ninja" ] || meson setup "$folder" -Db_sanitize="$sanitizer" -Db_lundef=false \
-            -Dbuildtype=debugoptimized >"$work/setup.log" 2>&1 || { cat "$work/setup.log"; exit 1; }
+            -Dbuildtype=debugoptimized -Dc_args=-w >"$work/setup.log" 2>&1 || { cat "$work/setup.log"; exit 1; }
         ninja -C "$folder" --quiet
         ${calm[@]+"${calm[@]}"} meson test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 10 --quiet
 

@@ -155,5 +155,5 @@ fi
 mkdir -p build
 if [ "$(readlink build/env || true)" != "$env" ]; then
     rm -rf build/env build/build.ninja build/meson-private build/meson-info # meson remembers the Python that ran it
-    ln -s "$env" build/env
+    ln -sfn "$env" build/env
 fi
