@@ -319,6 +319,33 @@ def test_chunks_dealt_at_random(comparisons: Any) -> None:
     comparisons(12000)
 
 
+def test_several_headers_and_frames(comparisons: Any) -> None:
+    """A frame that was checked against another header than the last must not reach over the image."""
+    draw = random.Random(14)
+
+    def extra() -> Chunk:
+        size = draw.choice([6, 6, 3, 9, 1]), draw.choice([4, 4, 2, 7, 1])
+        frame = draw.randint(0, 9), draw.randint(0, 7), draw.randrange(4), draw.randrange(4)
+        return draw.choice(
+            [
+                header(*size, *random_kind(draw), draw.randrange(2)),
+                (b"fcTL", struct.pack(">IIIIIHHBB", draw.randrange(2), *frame, 1, 1, 0, 0)),
+                (b"acTL", struct.pack(">II", draw.randrange(3), 0)),
+                (b"PLTE", draw.randbytes(draw.choice([3, 9, 700, 769, 771]))),
+                (b"tRNS", draw.choice([bytes(6), b"\xff\0", b"\x80\1", bytes(3)])),
+                (b"fdAT", struct.pack(">I", draw.randrange(3)) + zlib.compress(bytes(draw.randrange(60)))),
+                draw.choice(TEXTS),
+            ]
+        )
+
+    for number in range(8000):
+        chunks = image_chunks(draw, 6, 4, *random_kind(draw), draw.randrange(2))
+        for _ in range(draw.randint(1, 5)):
+            chunks.insert(draw.randrange(len(chunks) + 1), extra())
+        compare(pack(chunks), f"file {number}")
+    comparisons(8000)
+
+
 def test_animations(comparisons: Any) -> None:
     """The first frame, which may fill a part of the image only, or the default image."""
     draw = random.Random(12)

@@ -281,6 +281,9 @@ static stoker_status open_file(png *p, const uint8_t *data, size_t size)
     p->height = file->has_frame ? file->frame_height : file->height;
     if (p->width == 0 || p->height == 0)
         return sk_fail(STOKER_ERR_DATA, "broken PNG: an animation's frame without pixels");
+    /* The frame was checked against the header before it; there may have been another since. */
+    if ((uint64_t)p->left + p->width > file->width || (uint64_t)p->top + p->height > file->height)
+        return sk_fail(STOKER_ERR_DATA, "broken PNG: an animation's frame lies outside the image");
     if (file->palette_size > MAX_PALETTE_SIZE)
         return sk_fail(STOKER_ERR_DATA, "broken PNG: a palette of %zu bytes", file->palette_size);
     if (file->has_palette && file->color != SK_PNG_PALETTE && !takes_palette(file))
@@ -298,7 +301,10 @@ static stoker_status check_transparency(const png *p)
 
     if (p->tail.transparency == SK_PNG_NONSENSE && (palette || gray))
         return sk_fail(STOKER_ERR_DATA, "broken PNG: a text takes the place of its transparency");
-    if (p->tail.transparency == SK_PNG_ONE_COLOR && palette && !p->file.has_palette)
+    if (p->tail.transparency == SK_PNG_THREE_SAMPLES && gray)
+        return sk_fail(STOKER_ERR_DATA, "broken PNG: the transparency of colours in a gray image");
+    if ((p->tail.transparency == SK_PNG_ONE_COLOR || p->tail.transparency == SK_PNG_THREE_SAMPLES) && palette &&
+        !p->file.has_palette)
         return sk_fail(STOKER_ERR_DATA, "broken PNG: transparency without a palette");
     return STOKER_OK;
 }

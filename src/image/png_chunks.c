@@ -189,7 +189,7 @@ static stoker_status read_transparency(sk_png_file *file, const chunk *c)
     if ((file->color == SK_PNG_GRAY && c->length < 2) || (file->color == SK_PNG_RGB && c->length < 6))
         return too_short(c);
     if (file->color == SK_PNG_GRAY || file->color == SK_PNG_RGB)
-        file->transparency = SK_PNG_ONE_COLOR;
+        file->transparency = file->color == SK_PNG_GRAY ? SK_PNG_ONE_COLOR : SK_PNG_THREE_SAMPLES;
     return STOKER_OK;
 }
 

@@ -24,9 +24,10 @@ enum { SK_PNG_GRAY = 0, SK_PNG_RGB = 2, SK_PNG_PALETTE = 3, SK_PNG_GRAY_ALPHA = 
 
 typedef enum sk_png_transparency {
     SK_PNG_OPAQUE = 0,
-    SK_PNG_ONE_COLOR,  /* a colour or a palette entry */
-    SK_PNG_ALPHA_LIST, /* an alpha for each palette entry */
-    SK_PNG_NONSENSE    /* a text chunk of that name, which Pillow stumbles over */
+    SK_PNG_ONE_COLOR,     /* a gray or a palette entry */
+    SK_PNG_THREE_SAMPLES, /* a colour */
+    SK_PNG_ALPHA_LIST,    /* an alpha for each palette entry */
+    SK_PNG_NONSENSE       /* a text chunk of that name, which Pillow stumbles over */
 } sk_png_transparency;
 
 /* A text that outlives its chunk: a copy, since it may come out of a compressed chunk. */
