@@ -8,8 +8,7 @@
 #include "module.h"
 
 typedef struct dataset {
-    PyObject_HEAD
-    stoker_dataset *handle;
+    PyObject_HEAD stoker_dataset *handle;
     PyObject *owners; /* what must outlive the handle: arrays, other datasets; NULL if nothing */
 } dataset;
 
@@ -61,13 +60,10 @@ PyObject *module_decode(PyObject *module, PyObject *args)
         settings.max_pixels = max_pixels;
     if (max_scans > 0)
         settings.max_scans = (int32_t)(max_scans < INT32_MAX ? max_scans : INT32_MAX);
-    Py_BEGIN_ALLOW_THREADS
-    if (region != Py_None)
-        status = stoker_image_decode_region(data, (size_t)size, left, top, width, height, &settings, &image);
-    else
-        status = stoker_image_decode(data, (size_t)size, &settings, &image);
-    Py_END_ALLOW_THREADS
-    return status == STOKER_OK ? image_to_python(&image) : raise_status(status);
+    Py_BEGIN_ALLOW_THREADS if (region != Py_None) status =
+        stoker_image_decode_region(data, (size_t)size, left, top, width, height, &settings, &image);
+    else status = stoker_image_decode(data, (size_t)size, &settings, &image);
+    Py_END_ALLOW_THREADS return status == STOKER_OK ? image_to_python(&image) : raise_status(status);
 }
 
 static PyObject *wrap(stoker_dataset *handle, PyObject *owners)
@@ -118,10 +114,8 @@ PyObject *module_open_dataset(PyObject *module, PyObject *args)
         settings.image.max_scans = (int32_t)(max_scans < INT32_MAX ? max_scans : INT32_MAX);
     const char *text = PyBytes_AsString(path);
 
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_dataset_open(text, &settings, &handle);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS status = stoker_dataset_open(text, &settings, &handle);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
     return status == STOKER_OK ? wrap(handle, NULL) : raise_status(status);
 }
 
@@ -138,9 +132,8 @@ PyObject *module_arrays(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "KLiiiKO", &images, &count, &height, &width, &channels, &labels, &owners))
         return NULL;
-    stoker_status status =
-        stoker_dataset_from_arrays((const uint8_t *)(uintptr_t)images, count, height, width, channels,
-                                   (const int64_t *)(uintptr_t)labels, &handle);
+    stoker_status status = stoker_dataset_from_arrays((const uint8_t *)(uintptr_t)images, count, height, width,
+                                                      channels, (const int64_t *)(uintptr_t)labels, &handle);
 
     return status == STOKER_OK ? wrap(handle, owners) : raise_status(status);
 }
@@ -161,8 +154,7 @@ PyObject *module_subset(PyObject *module, PyObject *args)
 
     if (base_handle == NULL)
         return NULL;
-    stoker_status status =
-        stoker_dataset_subset(base_handle, (const int64_t *)(uintptr_t)indices, count, &handle);
+    stoker_status status = stoker_dataset_subset(base_handle, (const int64_t *)(uintptr_t)indices, count, &handle);
 
     return status == STOKER_OK ? wrap(handle, base) : raise_status(status);
 }
@@ -312,10 +304,8 @@ static PyObject *dataset_decode(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "L", &index))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_dataset_decode(handle, index, &image);
-    Py_END_ALLOW_THREADS
-    return status == STOKER_OK ? image_to_python(&image) : raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = stoker_dataset_decode(handle, index, &image);
+    Py_END_ALLOW_THREADS return status == STOKER_OK ? image_to_python(&image) : raise_status(status);
 }
 
 static PyObject *dataset_bytes(PyObject *self, PyObject *args)
@@ -328,11 +318,8 @@ static PyObject *dataset_bytes(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "L", &index))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_dataset_bytes(handle, index, &data, &size);
-    Py_END_ALLOW_THREADS
-    if (status != STOKER_OK)
-        return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = stoker_dataset_bytes(handle, index, &data, &size);
+    Py_END_ALLOW_THREADS if (status != STOKER_OK) return raise_status(status);
     PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
 
     stoker_free(data);
@@ -349,11 +336,8 @@ static PyObject *dataset_check(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "L", &index))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_dataset_check(handle, index, &check);
-    Py_END_ALLOW_THREADS
-    if (status != STOKER_OK)
-        return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = stoker_dataset_check(handle, index, &check);
+    Py_END_ALLOW_THREADS if (status != STOKER_OK) return raise_status(status);
     PyObject *reason = PyUnicode_DecodeFSDefault(check.reason);
 
     if (reason == NULL)

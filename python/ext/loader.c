@@ -13,9 +13,8 @@
 #define SLICE_MILLISECONDS 50 /* how long Ctrl-C may go unnoticed */
 
 typedef struct loader {
-    PyObject_HEAD
-    stoker_loader *handle; /* NULL once closed */
-    PyObject *dataset;     /* must outlive the handle */
+    PyObject_HEAD stoker_loader *handle; /* NULL once closed */
+    PyObject *dataset;                   /* must outlive the handle */
 } loader;
 
 static PyObject *loader_type;
@@ -58,11 +57,8 @@ PyObject *module_open_loader(PyObject *module, PyObject *args)
     settings.keep_draws = keep_draws;
     settings.order = (const int64_t *)(uintptr_t)order;
     settings.order_count = order_count;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_loader_open(dataset_handle_, &settings, &handle);
-    Py_END_ALLOW_THREADS
-    if (status != STOKER_OK)
-        return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = stoker_loader_open(dataset_handle_, &settings, &handle);
+    Py_END_ALLOW_THREADS if (status != STOKER_OK) return raise_status(status);
     loader *self = (loader *)allocate((PyTypeObject *)loader_type, 0);
 
     if (self == NULL) {
@@ -91,8 +87,7 @@ static void close_handle(loader *self)
     self->handle = NULL;
     if (handle == NULL)
         return;
-    Py_BEGIN_ALLOW_THREADS
-    stoker_loader_close(handle);
+    Py_BEGIN_ALLOW_THREADS stoker_loader_close(handle);
     Py_END_ALLOW_THREADS
 }
 
@@ -152,8 +147,8 @@ static PyObject *batch_to_python(stoker_batch *batch)
     }
     PyObject *result = NULL;
 
-    images = tensor_make_typed(shared, batch->images, 4, batch->layout == STOKER_NCHW ? planar : interleaved,
-                               batch->dtype);
+    images =
+        tensor_make_typed(shared, batch->images, 4, batch->layout == STOKER_NCHW ? planar : interleaved, batch->dtype);
     labels = images != NULL ? tensor_make(shared, batch->labels, 1, &batch->count, DLPACK_INT, 64) : NULL;
     samples = labels != NULL ? tensor_make(shared, batch->samples, 1, &batch->count, DLPACK_INT, 64) : NULL;
     draws = samples != NULL ? batch_draws(batch) : NULL;
@@ -181,10 +176,8 @@ static PyObject *loader_next(PyObject *self, PyObject *unused)
         if (handle == NULL || PyErr_CheckSignals() != 0)
             return NULL;
         Py_INCREF(self);
-        Py_BEGIN_ALLOW_THREADS
-        status = stoker_loader_next_within(handle, SLICE_MILLISECONDS, &batch);
-        Py_END_ALLOW_THREADS
-        Py_DECREF(self);
+        Py_BEGIN_ALLOW_THREADS status = stoker_loader_next_within(handle, SLICE_MILLISECONDS, &batch);
+        Py_END_ALLOW_THREADS Py_DECREF(self);
     } while (status == STOKER_ERR_TIMEOUT);
     if (status == STOKER_END)
         Py_RETURN_NONE;
@@ -199,11 +192,8 @@ static PyObject *loader_seek(PyObject *self, PyObject *args)
 
     if (handle == NULL || !PyArg_ParseTuple(args, "K", &epoch))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_loader_seek(handle, epoch);
-    Py_END_ALLOW_THREADS
-    if (status != STOKER_OK)
-        return raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status = stoker_loader_seek(handle, epoch);
+    Py_END_ALLOW_THREADS if (status != STOKER_OK) return raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -285,8 +275,8 @@ static PyObject *loader_stats(PyObject *self, PyObject *unused)
         put(dict, "depth", PyLong_FromLong(stats.depth)) != 0)
         goto fail;
     for (int i = 0; i < STOKER_STAGES; i++) {
-        PyObject *stage = Py_BuildValue("{s:d,s:L}", "seconds", stats.stage_seconds[i], "bytes",
-                                        (long long)stats.stage_bytes[i]);
+        PyObject *stage =
+            Py_BuildValue("{s:d,s:L}", "seconds", stats.stage_seconds[i], "bytes", (long long)stats.stage_bytes[i]);
 
         if (put(stages, stoker_stage_name((stoker_stage)i), stage) != 0)
             goto fail;
@@ -329,11 +319,11 @@ static PyObject *loader_skipped(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef loader_methods[] = {
-    {"next", loader_next, METH_NOARGS, NULL},           {"seek", loader_seek, METH_VARARGS, NULL},
-    {"close", loader_close, METH_NOARGS, NULL},         {"interrupt", loader_interrupt, METH_NOARGS, NULL},
-    {"batches", loader_batches, METH_NOARGS, NULL},     {"samples", loader_samples, METH_NOARGS, NULL},
-    {"order", loader_order, METH_VARARGS, NULL},        {"stats", loader_stats, METH_NOARGS, NULL},
-    {"skipped", loader_skipped, METH_NOARGS, NULL},     {NULL, NULL, 0, NULL},
+    {"next", loader_next, METH_NOARGS, NULL},       {"seek", loader_seek, METH_VARARGS, NULL},
+    {"close", loader_close, METH_NOARGS, NULL},     {"interrupt", loader_interrupt, METH_NOARGS, NULL},
+    {"batches", loader_batches, METH_NOARGS, NULL}, {"samples", loader_samples, METH_NOARGS, NULL},
+    {"order", loader_order, METH_VARARGS, NULL},    {"stats", loader_stats, METH_NOARGS, NULL},
+    {"skipped", loader_skipped, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot loader_slots[] = {

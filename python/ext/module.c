@@ -99,6 +99,8 @@ static struct PyModuleDef definition = {
     .m_methods = functions,
 };
 
+PyMODINIT_FUNC PyInit__stoker(void); /* Python calls it by this name */
+
 PyMODINIT_FUNC PyInit__stoker(void)
 {
     PyObject *module = PyModule_Create(&definition);

@@ -5,8 +5,7 @@
 #include "module.h"
 
 typedef struct spec {
-    PyObject_HEAD
-    stoker_spec *handle;
+    PyObject_HEAD stoker_spec *handle;
 } spec;
 
 static PyObject *spec_type;
@@ -16,9 +15,8 @@ PyObject *draws_to_python(const stoker_draw *draws, int32_t count)
     PyObject *list = PyList_New(count);
 
     for (int32_t i = 0; list != NULL && i < count; i++) {
-        PyObject *item =
-            Py_BuildValue("(iiiiii)", (int)draws[i].transform, (int)draws[i].kind, (int)draws[i].value[0],
-                          (int)draws[i].value[1], (int)draws[i].value[2], (int)draws[i].value[3]);
+        PyObject *item = Py_BuildValue("(iiiiii)", (int)draws[i].transform, (int)draws[i].kind, (int)draws[i].value[0],
+                                       (int)draws[i].value[1], (int)draws[i].value[2], (int)draws[i].value[3]);
 
         if (item == NULL) {
             Py_DECREF(list);
@@ -108,8 +106,7 @@ static PyObject *spec_draw(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "KKKii", &seed, &epoch, &sample, &width, &height))
         return NULL;
-    stoker_status status =
-        stoker_spec_draw(((spec *)self)->handle, seed, epoch, sample, width, height, draws, &count);
+    stoker_status status = stoker_spec_draw(((spec *)self)->handle, seed, epoch, sample, width, height, draws, &count);
 
     return status == STOKER_OK ? draws_to_python(draws, count) : raise_status(status);
 }
@@ -129,8 +126,8 @@ static PyObject *result_to_python(stoker_tensor *result)
         stoker_free(result->data);
         return NULL;
     }
-    PyObject *made = tensor_make_typed(shared, result->data, 3, result->layout == STOKER_NCHW ? planar : interleaved,
-                                       result->dtype);
+    PyObject *made =
+        tensor_make_typed(shared, result->data, 3, result->layout == STOKER_NCHW ? planar : interleaved, result->dtype);
 
     shared_memory_drop(shared);
     return made;
@@ -152,11 +149,9 @@ static PyObject *spec_apply(PyObject *self, PyObject *args)
         return NULL;
     if (draws_from_python(list, draws, &count) != 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_spec_apply(handle, (const uint8_t *)(uintptr_t)address, width, height, channels, draws, count,
-                               &result);
-    Py_END_ALLOW_THREADS
-    return status == STOKER_OK ? result_to_python(&result) : raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status =
+        stoker_spec_apply(handle, (const uint8_t *)(uintptr_t)address, width, height, channels, draws, count, &result);
+    Py_END_ALLOW_THREADS return status == STOKER_OK ? result_to_python(&result) : raise_status(status);
 }
 
 static PyObject *spec_apply_encoded(PyObject *self, PyObject *args)
@@ -178,10 +173,9 @@ static PyObject *spec_apply_encoded(PyObject *self, PyObject *args)
         return NULL;
     stoker_image_default_settings(&settings);
     settings.exif_orientation = orient;
-    Py_BEGIN_ALLOW_THREADS
-    status = stoker_spec_apply_encoded(handle, data, (size_t)size, &settings, draws, count, &result);
-    Py_END_ALLOW_THREADS
-    return status == STOKER_OK ? result_to_python(&result) : raise_status(status);
+    Py_BEGIN_ALLOW_THREADS status =
+        stoker_spec_apply_encoded(handle, data, (size_t)size, &settings, draws, count, &result);
+    Py_END_ALLOW_THREADS return status == STOKER_OK ? result_to_python(&result) : raise_status(status);
 }
 
 static PyMethodDef spec_methods[] = {

@@ -9,8 +9,7 @@
 #include "module.h"
 
 typedef struct tensor {
-    PyObject_HEAD
-    shared_memory *shared;
+    PyObject_HEAD shared_memory *shared;
     void *data;
     int ndim;
     int64_t shape[MAX_DIMENSIONS];
@@ -183,8 +182,8 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *keywo
     if (made == NULL)
         return NULL;
     if (major >= 1) {
-        made->managed.versioned =
-            (dlpack_managed_versioned){.version = {1, 0}, .context = made, .deleter = delete_versioned, .tensor = described};
+        made->managed.versioned = (dlpack_managed_versioned){
+            .version = {1, 0}, .context = made, .deleter = delete_versioned, .tensor = described};
         capsule = PyCapsule_New(&made->managed.versioned, "dltensor_versioned", drop_versioned);
     } else {
         made->managed.plain = (dlpack_managed){.tensor = described, .context = made, .deleter = delete_plain};
@@ -214,8 +213,8 @@ static PyObject *tensor_shape(PyObject *object, void *unused)
 
 static PyObject *tensor_dtype(PyObject *object, void *unused)
 {
-    static const char *const kinds[] = {[DLPACK_INT] = "int", [DLPACK_UINT] = "uint", [DLPACK_FLOAT] = "float",
-                                        [DLPACK_BFLOAT] = "bfloat"};
+    static const char *const kinds[] = {
+        [DLPACK_INT] = "int", [DLPACK_UINT] = "uint", [DLPACK_FLOAT] = "float", [DLPACK_BFLOAT] = "bfloat"};
     tensor *self = (tensor *)object;
 
     (void)unused;
@@ -243,10 +242,8 @@ static PyType_Slot tensor_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec tensor_spec = {.name = "stoker._stoker.Tensor",
-                                  .basicsize = sizeof(tensor),
-                                  .flags = Py_TPFLAGS_DEFAULT,
-                                  .slots = tensor_slots};
+static PyType_Spec tensor_spec = {
+    .name = "stoker._stoker.Tensor", .basicsize = sizeof(tensor), .flags = Py_TPFLAGS_DEFAULT, .slots = tensor_slots};
 
 int tensor_register(PyObject *module)
 {

@@ -166,7 +166,9 @@ def _read_folder(dataset: Any, reasons: list[str]) -> Dataset | None:
     from torchvision.datasets.folder import default_loader
 
     if dataset.loader is not default_loader:
-        reasons.append(f"{type(dataset).__name__} with the loader {getattr(dataset.loader, '__name__', dataset.loader)}")
+        reasons.append(
+            f"{type(dataset).__name__} with the loader {getattr(dataset.loader, '__name__', dataset.loader)}"
+        )
         return None
     if torchvision.get_image_backend() != "PIL":
         reasons.append(f"torchvision's image backend {torchvision.get_image_backend()}")
@@ -182,7 +184,9 @@ def _read_folder(dataset: Any, reasons: list[str]) -> Dataset | None:
     for path, target in dataset.samples:
         number = numbers.get(os.path.normpath(path))
         if number is None:
-            reasons.append(f"{type(dataset).__name__} with the sample {path}, which lies outside its root's class folders")
+            reasons.append(
+                f"{type(dataset).__name__} with the sample {path}, which lies outside its root's class folders"
+            )
             return None
         if labels[number] != target:
             reasons.append(f"{type(dataset).__name__} with the changed target {target} of {path}")

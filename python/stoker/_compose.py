@@ -84,7 +84,9 @@ _PIL_ONLY = ("Resize", "RandomResizedCrop", "Grayscale")
 def _check_state(step: Any, state: str) -> None:
     name = _name(step)
     if state != "pil" and name in _PIL_ONLY:
-        raise CannotTakeOver(f"{name} after the image has become a tensor, where torchvision resizes by other arithmetic")
+        raise CannotTakeOver(
+            f"{name} after the image has become a tensor, where torchvision resizes by other arithmetic"
+        )
     if name == "ToDtype" and state != "uint8":
         raise CannotTakeOver("ToDtype without ToImage or PILToTensor before it")
     if name == "Normalize" and state != "float" and not isinstance(step, own.Transform):

@@ -83,13 +83,13 @@ class Spec:
         """
         image = np.ascontiguousarray(image)
         if image.dtype != np.uint8 or image.ndim not in (2, 3):
-            raise SettingError(f"an image is uint8, height x width (x channels), not {image.dtype} of shape {image.shape}")
+            raise SettingError(
+                f"an image is uint8, height x width (x channels), not {image.dtype} of shape {image.shape}"
+            )
         height, width = image.shape[:2]
         channels = image.shape[2] if image.ndim == 3 else 1
         raw = [draw.raw() for draw in draws]
-        return hand_over(
-            self._handle.apply(address_of(image), width, height, channels, raw), chosen_output(output)
-        )
+        return hand_over(self._handle.apply(address_of(image), width, height, channels, raw), chosen_output(output))
 
     def apply_encoded(
         self, data: bytes, draws: Sequence[Draw] = (), exif_orientation: bool = False, output: Output = "numpy"

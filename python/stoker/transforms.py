@@ -81,9 +81,7 @@ class RandomCrop(Transform):
         fill: Size = 0,
         padding_mode: str = "constant",
     ) -> None:
-        super().__init__(
-            size=size, padding=padding, pad_if_needed=pad_if_needed, fill=fill, padding_mode=padding_mode
-        )
+        super().__init__(size=size, padding=padding, pad_if_needed=pad_if_needed, fill=fill, padding_mode=padding_mode)
 
 
 class Pad(Transform):
@@ -107,7 +105,9 @@ class RandomResizedCrop(Transform):
         ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
         interpolation: str = "bilinear",
     ) -> None:
-        super().__init__(size=size, scale=tuple(map(float, scale)), ratio=tuple(map(float, ratio)), interpolation=interpolation)
+        super().__init__(
+            size=size, scale=tuple(map(float, scale)), ratio=tuple(map(float, ratio)), interpolation=interpolation
+        )
 
 
 class RandomHorizontalFlip(Transform):
