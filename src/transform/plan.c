@@ -358,6 +358,21 @@ static const uint8_t *pixel_at(const sk_pixels *pixels, int32_t x, int32_t y)
            (size_t)(x - pixels->area.left) * (size_t)pixels->channels;
 }
 
+/* Columns from .. to of a padded row, pixel by pixel; `row` < 0: all of it is fill. */
+static void pad_columns(const step *s, const sk_pixels *in, const int32_t *column, int32_t row, int32_t from,
+                        int32_t to, uint8_t *out)
+{
+    size_t channels = (size_t)in->channels;
+
+    out += (size_t)from * channels;
+    for (int32_t x = from; x < to; x++, out += channels) {
+        const uint8_t *pixel = row < 0 || column[x] < 0 ? s->fill : pixel_at(in, column[x], row);
+
+        for (size_t c = 0; c < channels; c++)
+            out[c] = pixel[c];
+    }
+}
+
 static stoker_status run_pad(sk_workspace *workspace, const step *s, const sk_pixels *in, uint8_t *out)
 {
     const sk_rect *area = &s->need_out;
@@ -367,19 +382,23 @@ static stoker_status run_pad(sk_workspace *workspace, const step *s, const sk_pi
     if (status != STOKER_OK)
         return status;
     int32_t *column = (int32_t *)workspace->map[0].data;
+    int32_t begin = s->left - area->left; /* columns begin .. end are the picture itself, in every mode */
+    int32_t end = begin + s->in.width;
 
+    begin = begin < 0 ? 0 : begin > area->width ? area->width : begin;
+    end = end > area->width ? area->width : end < begin ? begin : end;
     for (int32_t x = 0; x < area->width; x++)
         column[x] = padded_source(area->left + x, s->left, s->in.width, s->mode);
-    for (int32_t y = 0; y < area->height; y++) {
+    for (int32_t y = 0; y < area->height; y++, out += (size_t)area->width * channels) {
         int32_t row = padded_source(area->top + y, s->top, s->in.height, s->mode);
-        uint8_t *to = out + (size_t)y * (size_t)area->width * channels;
 
-        for (int32_t x = 0; x < area->width; x++, to += channels) {
-            const uint8_t *from = row < 0 || column[x] < 0 ? s->fill : pixel_at(in, column[x], row);
-
-            for (size_t c = 0; c < channels; c++)
-                to[c] = from[c];
+        if (row < 0 || begin == end) {
+            pad_columns(s, in, column, row, 0, area->width, out);
+            continue;
         }
+        pad_columns(s, in, column, row, 0, begin, out);
+        memcpy(out + (size_t)begin * channels, pixel_at(in, column[begin], row), (size_t)(end - begin) * channels);
+        pad_columns(s, in, column, row, end, area->width, out);
     }
     return STOKER_OK;
 }
