@@ -7,6 +7,7 @@
  * behind, which texts are too long) is its own. png_chunks.c holds that walk, png_rows.c the arithmetic; here the image
  * data are inflated row by row.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "image/codec.h"
@@ -32,6 +33,7 @@ typedef struct png {
     sk_buffer pass;                    /* RGB of one row of an interlaced image's pass */
     sk_rect area;                      /* of the image, in `image` */
     uint32_t left, top, width, height; /* the part of the image that the data fill; all of it but for odd animations */
+    bool ended_early;                  /* the data ended before the image was full */
 } png;
 
 /* ---------------------------------------------------------------------------------------------------- rows ----- */
@@ -171,6 +173,7 @@ static stoker_status inflate_rows(png *p, uint32_t window, bool *odd)
     stoker_status status = sk_png_inflate_begin(&p->tools);
 
     *odd = false;
+    p->ended_early = false;
     p->tail = p->file;
     bool blanked = window > 1 && p->width == p->file.width && p->height == p->file.height;
 
@@ -215,6 +218,7 @@ static stoker_status inflate_rows(png *p, uint32_t window, bool *odd)
                 return STOKER_OK;
             }
             if (result == Z_STREAM_END) {
+                p->ended_early = true;
                 *odd = window > 1;
                 return STOKER_OK;
             }
@@ -404,11 +408,28 @@ static stoker_status png_open(void *self, const uint8_t *data, size_t size, sk_h
     return p->tools.keep_texts ? find_orientation(p, &header->orientation) : STOKER_OK;
 }
 
+/* What Pillow passes over in silence and a user would want to know. */
+static void tell(const png *p, char *warning)
+{
+    const char *words[4];
+    size_t count = 0, at = 0;
+
+    if (p->ended_early)
+        words[count++] = "the image data end early, the rest of the image is blank";
+    if (p->tail.no_end)
+        words[count++] = "the file is cut off after the image data";
+    if (p->pixels.color == SK_PNG_GRAY && p->pixels.depth == 16)
+        words[count++] = "16-bit gray, clipped to 0..255";
+    if (p->file.animated)
+        words[count++] = "animated, the first frame is taken";
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(warning + at, SK_WARNING_SIZE - at, "%s%s", i > 0 ? "; " : "", words[i]);
+}
+
 static stoker_status png_pixels(void *self, const sk_rect *region, sk_pixels *out, char *warning)
 {
     png *p = self;
 
-    (void)warning;
     p->area = (sk_rect){0, region->top, (int32_t)p->file.width, region->height};
     stoker_status status = read_image(p);
 
@@ -418,6 +439,7 @@ static stoker_status png_pixels(void *self, const sk_rect *region, sk_pixels *ou
         status = check_transparency(p);
     if (status != STOKER_OK)
         return status;
+    tell(p, warning);
     *out = (sk_pixels){p->image.data,          (size_t)p->area.width * 3, 3,
                        (int32_t)p->file.width, (int32_t)p->file.height,   p->area};
     return STOKER_OK;

@@ -61,6 +61,7 @@ typedef struct sk_png_file {
     bool animated; /* more frames than one: reading stops at the second one's control chunk */
 
     bool has_data;
+    bool no_end;      /* the file stops, or stops making sense, before its end chunk */
     size_t data_left; /* of the current chunk of image data; may reach past the end of the file */
 
     size_t text_memory; /* characters of text so far */

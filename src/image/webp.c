@@ -6,6 +6,7 @@
  * alpha. For a first frame that comes to the same as decoding it alone, straight to RGB, into its place on a black
  * image; so that is done here, over the same demultiplexer, which is what decides whether a file is sound.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <webp/decode.h>
@@ -160,9 +161,10 @@ static stoker_status webp_pixels(void *self, const sk_rect *region, sk_pixels *o
     stoker_status status = read_image(w);
 
     (void)region; /* libwebp decodes a still image as a whole */
-    (void)warning;
     if (status != STOKER_OK)
         return status;
+    if (WebPDemuxGetI(w->demuxer, WEBP_FF_FRAME_COUNT) > 1)
+        snprintf(warning, SK_WARNING_SIZE, "animated, the first frame is taken");
     *out = (sk_pixels){w->image.data, (size_t)w->width * 3, 3, w->width, w->height, {0, 0, w->width, w->height}};
     return STOKER_OK;
 }
