@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import struct
+import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import stoker
 from decoding import StokerError, compare, decode, odd_files
 from PIL import Image
 
@@ -91,3 +95,50 @@ def test_pixels_do_not_depend_on_who_is_decoded_before(comparisons: Any) -> None
         image.save(out, ["PNG", "WEBP", "JPEG"][number % 3], lossless=True)
         assert compare(out.getvalue(), f"image {number}")
     comparisons(60)
+
+
+def png(*chunks: tuple[bytes, bytes]) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+
+
+def png_header(width: int, height: int, depth: int) -> tuple[bytes, bytes]:
+    return b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 0, 0, 0, 0)
+
+
+def animated(format: str) -> bytes:
+    out = io.BytesIO()
+    frames = [Image.new("RGB", (8, 8), color) for color in ("red", "blue")]
+    frames[0].save(out, format, save_all=True, append_images=frames[1:])
+    return out.getvalue()
+
+
+END = (b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("whole.png", png(png_header(2, 2, 8), (b"IDAT", zlib.compress(bytes(6))), END), ""),
+        (
+            "early.png",
+            png(png_header(2, 2, 8), (b"IDAT", zlib.compress(bytes(3))), END),
+            "the rest of the image is blank",
+        ),
+        ("cut.png", png(png_header(2, 2, 8), (b"IDAT", zlib.compress(bytes(6)))), "cut off after the image data"),
+        ("gray.png", png(png_header(2, 2, 16), (b"IDAT", zlib.compress(bytes(10))), END), "16-bit gray, clipped"),
+        ("film.png", animated("PNG"), "animated"),
+        ("film.webp", animated("WEBP"), "animated"),
+        ("still.webp", saved("WEBP"), ""),
+        ("named.jpg", saved("PNG"), "named as jpeg, is png"),
+        ("NAMED.PNG", saved("WEBP"), "named as png, is webp"),
+    ],
+)
+def test_what_is_passed_over_is_told(name: str, data: bytes, reason: str, tmp_path: Path) -> None:
+    """Files that Pillow reads without a word and that a user would want to know of."""
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / name).write_bytes(data)
+    check = stoker.Dataset(tmp_path).check(0)
+    assert check.verdict == ("suspect" if reason else "sound")
+    assert reason in check.reason

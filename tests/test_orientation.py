@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from decoding import compare, decode, odd_files
+from decoding import TURNS, compare, decode, odd_files
 from PIL import Image
 
 Comparisons = Callable[[int], None]
@@ -232,9 +232,20 @@ def test_raw_profiles(comparisons: Comparisons) -> None:
     comparisons(count + 3)
 
 
+def orientation(data: bytes) -> int:
+    try:
+        return Image.open(io.BytesIO(data)).getexif().get(ORIENTATION, 1)
+    except Exception:  # Pillow raises whatever it stumbles over
+        return 1
+
+
 @pytest.mark.parametrize("folder", ["png", "webp", "jpeg", "misnamed"])
 def test_odd_files_upright(folder: str, comparisons: Comparisons) -> None:
-    files = odd_files(folder)
-    for file in files:
-        compare(file.read_bytes(), file.name, exif_orientation=True)
-    comparisons(len(files))
+    """Of the JPEG files those that are turned: the others are test_jpeg_parity's."""
+    count = 0
+    for file in odd_files(folder):
+        data = file.read_bytes()
+        if folder != "jpeg" or orientation(data) in TURNS:
+            compare(data, file.name, exif_orientation=True)
+            count += 1
+    comparisons(count)
