@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* In the order of trying: formats with names of their own first, the folder of folders, which takes any folder, last. */
-static const sk_reader_open formats[] = {sk_cifar_open, sk_folder_open};
+static const sk_reader_open formats[] = {sk_cifar_open, sk_cifar_pickle_open, sk_folder_open};
 
 stoker_status sk_dataset_open_path(const char *path, const stoker_dataset_settings *settings, sk_reader **out)
 {
