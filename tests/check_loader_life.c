@@ -230,6 +230,40 @@ static void test_stall_names_stage_and_sample(void **state)
     fake_close(dataset);
 }
 
+/* A wait in slices is one wait: nothing is lost between them, and a stall is noticed across them. */
+static void test_wait_in_slices(void **state)
+{
+    stoker_dataset *dataset = fake_open(100, 4);
+    stoker_loader_settings settings = usual(4, 2);
+    stoker_batch *batch = (stoker_batch *)1;
+    int slices = 0;
+
+    (void)state;
+    settings.shuffle = 0;
+    settings.stall_seconds = 1;
+    atomic_store(&fake_of(dataset)->asleep, 0);
+    stoker_loader *loader = open_loader(dataset, &settings);
+
+    assert_int_equal(stoker_loader_next_within(loader, 0, &batch), STOKER_ERR_ARGUMENT);
+    stoker_status status = stoker_loader_next_within(loader, 20, &batch);
+
+    assert_int_equal(status, STOKER_ERR_TIMEOUT);
+    assert_null(batch);
+    for (; status == STOKER_ERR_TIMEOUT; slices++)
+        status = stoker_loader_next_within(loader, 20, &batch);
+    assert_int_equal(status, STOKER_ERR_STALL);
+    assert_true(slices > 3);
+    fake_wake(dataset);
+    do
+        status = stoker_loader_next_within(loader, 20, &batch);
+    while (status == STOKER_ERR_TIMEOUT);
+    assert_int_equal(status, STOKER_OK);
+    assert_int_equal(batch->samples[0], 0);
+    stoker_batch_release(batch);
+    stoker_loader_close(loader);
+    fake_close(dataset);
+}
+
 static int entries_of(const char *path)
 {
     DIR *directory = opendir(path);
@@ -456,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_interrupt_is_never_lost),
         cmocka_unit_test(test_stall_names_stage_and_sample),
+        cmocka_unit_test(test_wait_in_slices),
         cmocka_unit_test(test_hundred_open_and_close_leave_nothing),
         cmocka_unit_test(test_each_allocation_failing_at_open),
         cmocka_unit_test(test_each_allocation_failing_while_it_runs),

@@ -98,10 +98,10 @@ struct stoker_loader {
     sem_t wake;            /* a semaphore since posting one is allowed in a signal handler */
 
     /* The loop's thread alone. */
-    int64_t patience;      /* nanoseconds that next may wait; 0: no limit */
-    int64_t progress;      /* of the workers, as the wait under way last saw it, and when it changed */
+    int64_t patience; /* nanoseconds that next may wait; 0: no limit */
+    int64_t progress; /* of the workers, as the wait under way last saw it, and when it changed */
     int64_t progress_seen;
-    bool gave_up;          /* the last wait ran out of patience */
+    bool gave_up; /* the last wait ran out of patience */
 
     /* Constant after open. */
     const stoker_dataset *dataset;
