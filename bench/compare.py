@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shlex
 import statistics
 import subprocess
 import sys
@@ -106,14 +105,19 @@ def processor() -> str:
     return platform.machine()
 
 
-def run(works: list[Work], where: dict[str, Path], rounds: int, seconds: float) -> list[dict[str, object]]:
+def run(
+    works: list[Work], where: dict[str, Path], rounds: int, seconds: float
+) -> tuple[list[dict[str, object]], float]:
+    """A row for each work, and memset's bandwidth, the median over the same time."""
     cores = stoker.usable_cores()
+    memset: list[float] = []
     rows: list[dict[str, object]] = []
     for work in works:
         theirs_data, ours_data = torch_dataset(work, where[work.dataset]), stoker.Dataset(where[work.dataset])
         ours: list[float] = []
         theirs: dict[int, list[float]] = {workers: [] for workers in sorted({0, 1, max(cores // 2, 1), cores})}
         for turn in range(rounds):
+            memset.append(measure.memset_bandwidth(cores))
             for workers, rates in theirs.items():
                 rates.append(measure.rate(measure.torch_batches(theirs_data, work.batch, workers), seconds))
             ours.append(measure.rate(measure.stoker_batches(ours_data, work.ops, work.batch), seconds))
@@ -128,20 +132,18 @@ def run(works: list[Work], where: dict[str, Path], rounds: int, seconds: float) 
                 "workers": best,
             }
         )
-    return rows
+    return rows, statistics.median(memset)
 
 
-def page(rows: list[dict[str, object]], source: str, rounds: int, seconds: float) -> str:
+def page(rows: list[dict[str, object]], source: str, rounds: int, seconds: float, memset: float) -> str:
     cores = stoker.usable_cores()
-    memset = measure.memset_bandwidth(cores)
-    command = ["make", "bench"] + ([f"BENCH_ARGS={shlex.join(sys.argv[1:])}"] if sys.argv[1:] else [])
     lines = [
         "# Benchmarks",
         "",
         "Written by `bench/compare.py`; not by hand. Images a second, both sides in one run over the same data",
         "on the same cores, through a loop that reads a byte of every page of every batch.",
         "",
-        f"Command: `{shlex.join(command)}`",
+        f"Command: `make bench BENCH_ARGS='--rounds {rounds} --seconds {seconds:g}'`",
         "",
         f"Machine: {processor()}, {cores} usable cores, instruction set {stoker.cpu()}. Data: {source}.",
         f"Each figure is the median of {rounds} interleaved rounds of {seconds:g} s; the spread is",
@@ -175,8 +177,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
     options = parser.parse_args()
     where, source = folders(options.data)
-    rows = run([work for work in WORKS if options.only in work.name], where, options.rounds, options.seconds)
-    text = page(rows, source, options.rounds, options.seconds)
+    rows, memset = run([work for work in WORKS if options.only in work.name], where, options.rounds, options.seconds)
+    text = page(rows, source, options.rounds, options.seconds, memset)
     print(text)
     options.out.write_text(text)
 

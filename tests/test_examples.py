@@ -53,7 +53,7 @@ def test_same_loss_at_every_step_with_either_loader(
     for loader in (["stoker"], ["torch", "--replay"]):
         out = tmp_path / f"{loader[0]}.json"
         vgg = ROOT / "examples" / "cifar_vgg.py"
-        options = ["--epochs", 2, "--batch", 64, "--width", 0.125, "--steps", 70, "--workers", 1, "--seed", 5]
+        options = ["--epochs", 2, "--batch", 128, "--width", 0.0625, "--steps", 34, "--workers", 1, "--seed", 5]
         text = run(sys.executable, vgg, "--data", cifar, "--loader", *loader, *options, "--losses", out)
         assert "images/s" in text and "waiting for data" in text
         losses.append(json.loads(out.read_text()))
