@@ -9,6 +9,7 @@
 #include "transform/spec.h"
 
 #include <ctype.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,19 +77,38 @@ const char *sk_op_name(sk_op_kind kind)
 
 static stoker_status fail_at(const parser *p, size_t start, size_t end, const char *format, ...) SK_PRINTF(4, 5);
 
+/* True inside a character of several bytes (UTF-8), where no text may be cut. */
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+#define SHOWN 150 /* bytes of a long text that an error shows of each part */
+
 /* The reason, the column, and the text with the place between >> and <<. */
 static stoker_status fail_at(const parser *p, size_t start, size_t end, const char *format, ...)
 {
     char reason[256];
     va_list arguments;
-    size_t length = strlen(p->text);
+    const char *text = p->text;
+    size_t length = strlen(text), column = start + 1;
 
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     end = end > length ? length : end;
-    return sk_fail(STOKER_ERR_ARGUMENT, "%s at column %zu: %.*s>>%.*s<<%s", reason, start + 1, (int)start, p->text,
-                   (int)(end - start), p->text + start, p->text + end);
+    end = end > start + SHOWN ? start + SHOWN : end;
+    while (continues(text[end]))
+        end++;
+    size_t from = start > SHOWN ? start - SHOWN : 0, to = length - end > SHOWN ? end + SHOWN : length;
+
+    while (continues(text[from]))
+        from++;
+    while (continues(text[to]))
+        to++;
+    return sk_fail(STOKER_ERR_ARGUMENT, "%s at column %zu: %s%.*s>>%.*s<<%.*s%s", reason, column, from > 0 ? "..." : "",
+                   (int)(start - from), text + from, (int)(end - start), text + start, (int)(to - end), text + end,
+                   to < length ? "..." : "");
 }
 
 static void skip_space(parser *p)
@@ -183,7 +203,7 @@ static stoker_status parse_value(parser *p, value *out)
             skip_space(p);
             if (p->text[p->at] == ',')
                 p->at++;
-            else if (p->text[p->at] != close)
+            else if (p->text[p->at] != close && p->text[p->at] != '\0')
                 return fail_at(p, p->at, p->at + 1, "',' or '%c' is missing", close);
         }
         p->at++;
@@ -500,8 +520,10 @@ static stoker_status get_normal(const parser *p, const op_info *info, sk_op *op)
     for (int c = 0; c < op->channels; c++) {
         op->mean[c] = (float)mean->value.number[c];
         op->std[c] = (float)std->value.number[c];
-        if (op->std[c] == 0.0f)
-            return fail_argument(p, std, "a std that is not 0");
+        if (!isfinite(op->mean[c]))
+            return fail_argument(p, mean, "numbers that fit float32");
+        if (op->std[c] == 0.0f || !isfinite(op->std[c]))
+            return fail_argument(p, std, "a std that is not 0 and fits float32");
     }
     return STOKER_OK;
 }
@@ -794,20 +816,15 @@ static stoker_status write_canonical(stoker_spec *spec)
     return STOKER_OK;
 }
 
-stoker_status stoker_spec_parse(const char *text, stoker_spec **out)
+static stoker_status parse_spec(const char *text, stoker_spec *spec)
 {
     parser p = {.text = text != NULL ? text : ""};
-    stoker_status status = STOKER_OK;
 
-    *out = NULL;
-    stoker_spec *spec = sk_calloc(1, sizeof *spec);
-
-    if (spec == NULL)
-        return STOKER_ERR_MEMORY;
     for (skip_space(&p); p.text[p.at] != '\0'; skip_space(&p)) {
-        status = parse_transform(&p, spec);
+        stoker_status status = parse_transform(&p, spec);
+
         if (status != STOKER_OK)
-            goto fail;
+            return status;
     }
     const sk_op *last = spec->count > 0 ? &spec->op[spec->count - 1] : NULL;
 
@@ -819,13 +836,31 @@ stoker_status stoker_spec_parse(const char *text, stoker_spec **out)
         spec->layout = spec->scaled ? STOKER_NCHW : STOKER_NHWC;
     }
     sk_tensor_prepare(spec);
-    status = write_canonical(spec);
-    if (status != STOKER_OK)
-        goto fail;
-    *out = spec;
-    return STOKER_OK;
-fail:
-    stoker_spec_free(spec);
+    return write_canonical(spec);
+}
+
+stoker_status stoker_spec_parse(const char *text, stoker_spec **out)
+{
+    *out = NULL;
+    /* Numbers are read and written with a point whatever locale the program around us has set. */
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    stoker_spec *spec = sk_calloc(1, sizeof *spec);
+    stoker_status status = STOKER_ERR_MEMORY;
+
+    if (plain == (locale_t)0) {
+        status = sk_fail(STOKER_ERR_MEMORY, "out of memory: the plain locale");
+    } else if (spec != NULL) {
+        locale_t before = uselocale(plain);
+
+        status = parse_spec(text, spec);
+        uselocale(before);
+    }
+    if (plain != (locale_t)0)
+        freelocale(plain);
+    if (status == STOKER_OK)
+        *out = spec;
+    else
+        stoker_spec_free(spec);
     return status;
 }
 
