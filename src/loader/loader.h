@@ -14,12 +14,13 @@
  *     slot.c, sample.c   a batch's memory; one sample
  *
  * Shared state, and what guards it:
- *     lock          opened, sizing, ahead_bytes, next_open, next_size, started, parked_count, each entry's failures;
- * the skipped list and its count (skipped_lock) atomics       next_unit (hands out work), control, interrupted,
- * waiting, entry.ready, entry.remaining, the figures entry fields  written by the loop's thread before `opened` is set
- * under the lock (and by the sizing worker before `ready` is stored); read by workers once ready == g; the loop's again
- * once remaining == 0 slot memory   each sample's place by the worker that holds its unit the rest      set at open and
- * constant, or used by the loop's thread alone
+ *     lock          next_open, next_size, sizing, ahead_bytes, and of each entry opened, failures and failure_lost
+ *     skipped_lock  the list of skipped samples
+ *     atomics       next_unit (hands out work), control, parked, waiting, interrupted, busy, entry.ready, entry.remaining, the figures
+ *     entry fields  written by the loop's thread before `opened` is set under the lock (and by the sizing worker before
+ *                   `ready` is stored); read by workers once ready == g; the loop's again once remaining == 0
+ *     slot memory   each sample's place by the worker that holds its unit
+ *     the rest      set at open and constant, or used by the loop's thread alone
  */
 #ifndef SK_LOADER_LOADER_H
 #define SK_LOADER_LOADER_H
