@@ -17,22 +17,27 @@
 #define LOW_MASK  ((1 << LOW_BITS) - 1)
 #define STEP_ITEM 64 /* 16-bit weights for two outputs and four taps: low and high of taps 0, 1, then of taps 2, 3 */
 
-static int32_t steps_of(const sk_taps *taps)
+/* Steps of four taps that the outputs from .. to take: often fewer than the room for weights would say. */
+static int32_t steps_of(const sk_taps *taps, int32_t from, int32_t to)
 {
-    return (taps->size + STEP_TAPS - 1) / STEP_TAPS;
+    int32_t most = 1;
+
+    for (int32_t x = from; x < to; x++)
+        most = taps->count[x] > most ? taps->count[x] : most;
+    return (most + STEP_TAPS - 1) / STEP_TAPS;
 }
 
 static size_t packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t channels)
 {
     if (channels != 3)
         return 0;
-    return (size_t)((to - from + 1) / 2) * (size_t)steps_of(taps) * STEP_ITEM * sizeof(int16_t);
+    return (size_t)((to - from + 1) / 2) * (size_t)steps_of(taps, from, to) * STEP_ITEM * sizeof(int16_t);
 }
 
 static void pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed)
 {
     int16_t *weights = packed;
-    size_t steps = (size_t)steps_of(taps);
+    size_t steps = (size_t)steps_of(taps, from, to);
 
     if (channels != 3)
         return;
@@ -63,7 +68,7 @@ static inline __m256i join(__m256i low, __m256i high)
     return _mm256_srai_epi32(_mm256_add_epi32(low, _mm256_slli_epi32(high, LOW_BITS)), SK_WEIGHT_BITS);
 }
 
-static void resample_row(const sk_rows *rows, const sk_taps *taps, const int16_t *weights, int32_t y)
+static void resample_row(const sk_rows *rows, const sk_taps *taps, const int16_t *weights, int32_t steps, int32_t y)
 {
     /* Words [r0 r1 g0 g1 b0 b1 0 0] of pixels 0, 1 (then 2, 3) in each half. */
     const __m256i pixels01 = _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1, 0, -1, 3, -1, 1,
@@ -73,7 +78,6 @@ static void resample_row(const sk_rows *rows, const sk_taps *taps, const int16_t
     const __m256i half = _mm256_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
     const uint8_t *in = rows->in + (size_t)y * rows->in_stride;
     uint8_t *out = rows->out + (size_t)y * rows->out_stride;
-    int32_t steps = steps_of(taps);
     int32_t x = rows->from;
 
     for (; x + 1 < rows->to; x += 2) {
@@ -112,9 +116,11 @@ static void resample_row(const sk_rows *rows, const sk_taps *taps, const int16_t
 
 static void resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed)
 {
+    int32_t steps = steps_of(taps, rows->from, rows->to);
+
     for (int32_t y = 0; y < rows->rows; y++) {
         if (rows->channels == 3)
-            resample_row(rows, taps, packed, y);
+            resample_row(rows, taps, packed, steps, y);
         else
             sk_scalar_resample_row(rows, taps, y, rows->from);
     }

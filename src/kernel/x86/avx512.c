@@ -37,9 +37,14 @@ typedef struct header {
     int32_t unused[14]; /* keeps what follows aligned to 64 bytes */
 } header;
 
-static int32_t steps_of(const sk_taps *taps)
+/* Steps of four taps that the outputs from .. to take: often fewer than the room for weights would say. */
+static int32_t steps_of(const sk_taps *taps, int32_t from, int32_t to)
 {
-    return (taps->size + STEP_TAPS - 1) / STEP_TAPS;
+    int32_t most = 1;
+
+    for (int32_t x = from; x < to; x++)
+        most = taps->count[x] > most ? taps->count[x] : most;
+    return (most + STEP_TAPS - 1) / STEP_TAPS;
 }
 
 static size_t group_bytes(int32_t steps)
@@ -51,7 +56,7 @@ static size_t packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t
 {
     (void)channels;
     /* At worst each output is a group of its own. */
-    return sizeof(header) + (size_t)(to - from) * group_bytes(steps_of(taps));
+    return sizeof(header) + (size_t)(to - from) * group_bytes(steps_of(taps, from, to));
 }
 
 /* w = out[0] + 256 out[1] + 65536 out[2], each in -128..127. */
@@ -102,7 +107,7 @@ static void pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels
     int32_t most = GROUP_LANE / channels;
 
     head->groups = 0;
-    head->steps = steps_of(taps);
+    head->steps = steps_of(taps, from, to);
     for (int32_t x = from; x < to;) {
         int32_t n = 1;
 
@@ -128,32 +133,38 @@ static inline __m512i join(__m512i a0, __m512i a1, __m512i a2)
     return _mm512_srai_epi32(sum, SK_WEIGHT_BITS);
 }
 
-/* `count` (1..ROWS) rows through one group. */
-static inline void run_group(const sk_rows *rows, const group *g, int32_t steps, const uint8_t *in, uint8_t *out,
-                             int32_t count)
+/* `count` (1..ROWS) rows through one group. `inside`: all 64 bytes of every step lie within the rows. */
+static inline __attribute__((always_inline)) void run_group(const sk_rows *rows, const group *g, int32_t steps,
+                                                            const uint8_t *in, uint8_t *out, int32_t count, bool inside)
 {
     const __m512i half = _mm512_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
     const __m512i index = _mm512_load_si512(g->index);
     const int8_t *digit = (const int8_t *)(g + 1);
     int64_t at = (int64_t)(g->start - rows->in_first) * rows->channels;
     int64_t row_bytes = (int64_t)rows->in_width * rows->channels;
+    const uint8_t *row[ROWS];
     __m512i a0[ROWS], a1[ROWS], a2[ROWS];
 
     for (int32_t r = 0; r < ROWS; r++) {
+        row[r] = in + (size_t)(r < count ? r : 0) * rows->in_stride;
         a0[r] = half;
         a1[r] = a2[r] = _mm512_setzero_si512();
     }
     for (int32_t s = 0; s < steps; s++) {
-        __mmask64 readable = first_bytes(row_bytes - at);
+        __mmask64 readable = inside ? ~0ull : first_bytes(row_bytes - at);
         __m512i d0 = _mm512_load_si512(digit);
         __m512i d1 = _mm512_load_si512(digit + WINDOW);
         __m512i d2 = _mm512_load_si512(digit + 2 * WINDOW);
 
         for (int32_t r = 0; r < ROWS; r++) {
-            size_t row = (size_t)(r < count ? r : 0) * rows->in_stride;
+            __m512i bytes;
+
             /* An address past a row's end is only formed when no byte of it is read. */
-            const uint8_t *from = readable != 0 ? in + row + at : in;
-            __m512i v = _mm512_permutexvar_epi8(index, _mm512_maskz_loadu_epi8(readable, from));
+            if (inside)
+                bytes = _mm512_loadu_si512(row[r] + at);
+            else
+                bytes = _mm512_maskz_loadu_epi8(readable, readable != 0 ? row[r] + at : in);
+            __m512i v = _mm512_permutexvar_epi8(index, bytes);
 
             a0[r] = _mm512_dpbusd_epi32(a0[r], v, d0);
             a1[r] = _mm512_dpbusd_epi32(a1[r], v, d1);
@@ -176,32 +187,49 @@ static void resample_rows(const sk_rows *rows, const sk_taps *taps, const void *
 {
     const header *head = packed;
     size_t stride = group_bytes(head->steps);
+    /* Groups that start no later than this read within the row at every step. */
+    int64_t last = rows->in_first + ((int64_t)rows->in_width * rows->channels - WINDOW) / rows->channels -
+                   (int64_t)STEP_TAPS * (head->steps - 1);
 
     (void)taps;
+    if ((int64_t)rows->in_width * rows->channels < WINDOW)
+        last = -1;
     for (int32_t y = 0; y < rows->rows; y += ROWS) {
         const uint8_t *in = rows->in + (size_t)y * rows->in_stride;
         uint8_t *out = rows->out + (size_t)y * rows->out_stride;
         const uint8_t *at = (const uint8_t *)(head + 1);
         int32_t count = rows->rows - y < ROWS ? rows->rows - y : ROWS;
+        int32_t i = 0;
 
-        for (int32_t i = 0; i < head->groups; i++, at += stride)
-            run_group(rows, (const group *)at, head->steps, in, out, count);
+        if (count == ROWS) {
+            for (; i < head->groups && ((const group *)at)->start <= last; i++, at += stride)
+                run_group(rows, (const group *)at, head->steps, in, out, ROWS, true);
+        }
+        for (; i < head->groups; i++, at += stride)
+            run_group(rows, (const group *)at, head->steps, in, out, count, false);
     }
 }
 
-static inline __m512i broadcast_digits(const int8_t d[STEP_TAPS])
-{
-    int32_t four;
-
-    memcpy(&four, d, sizeof four);
-    return _mm512_set1_epi32(four);
-}
+#define COLUMN_STEPS 64 /* of a column, whose digits are on the stack; taller columns go the scalar way */
 
 static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
                             int32_t count)
 {
     const __m512i half = _mm512_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
+    int32_t steps = (count + STEP_TAPS - 1) / STEP_TAPS;
+    int8_t digits[COLUMN_STEPS][DIGITS][STEP_TAPS];
 
+    if (steps > COLUMN_STEPS) {
+        sk_kernels_scalar.resample_column(out, in, stride, bytes, weight, count);
+        return;
+    }
+    for (int32_t k = 0; k < steps * STEP_TAPS; k++) {
+        int8_t one[DIGITS];
+
+        digits_of(k < count ? weight[k] : 0, one);
+        for (int j = 0; j < DIGITS; j++)
+            digits[k / STEP_TAPS][j][k % STEP_TAPS] = one[j];
+    }
     for (size_t x = 0; x < bytes; x += 64) {
         __mmask64 mask = first_bytes((int64_t)(bytes - x));
         __m512i a0[4], a1[4], a2[4], result[4];
@@ -210,25 +238,24 @@ static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size
             a0[i] = half;
             a1[i] = a2[i] = _mm512_setzero_si512();
         }
-        for (int32_t k = 0; k < count; k += STEP_TAPS) {
-            int8_t d[DIGITS][STEP_TAPS] = {{0}};
+        for (int32_t s = 0; s < steps; s++) {
+            int32_t four_digits[DIGITS];
             __m512i row[STEP_TAPS];
 
+            memcpy(four_digits, digits[s], sizeof four_digits);
             for (int32_t t = 0; t < STEP_TAPS; t++) {
-                int8_t one[DIGITS] = {0};
-                int32_t tap = k + t < count ? k + t : k; /* past the last: any row, weight zero */
+                int32_t k = s * STEP_TAPS + t;
 
-                if (k + t < count)
-                    digits_of(weight[k + t], one);
-                for (int j = 0; j < DIGITS; j++)
-                    d[j][t] = one[j];
-                row[t] = _mm512_maskz_loadu_epi8(mask, in + (size_t)tap * stride + x);
+                /* Past the last tap: any row, weight zero. */
+                row[t] = _mm512_maskz_loadu_epi8(mask, in + (size_t)(k < count ? k : count - 1) * stride + x);
             }
             __m512i low01 = _mm512_unpacklo_epi8(row[0], row[1]), high01 = _mm512_unpackhi_epi8(row[0], row[1]);
             __m512i low23 = _mm512_unpacklo_epi8(row[2], row[3]), high23 = _mm512_unpackhi_epi8(row[2], row[3]);
             __m512i four[4] = {_mm512_unpacklo_epi16(low01, low23), _mm512_unpackhi_epi16(low01, low23),
                                _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)};
-            __m512i d0 = broadcast_digits(d[0]), d1 = broadcast_digits(d[1]), d2 = broadcast_digits(d[2]);
+            __m512i d0 = _mm512_set1_epi32(four_digits[0]);
+            __m512i d1 = _mm512_set1_epi32(four_digits[1]);
+            __m512i d2 = _mm512_set1_epi32(four_digits[2]);
 
             for (int i = 0; i < 4; i++) {
                 a0[i] = _mm512_dpbusd_epi32(a0[i], four[i], d0);
