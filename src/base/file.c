@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAST_READ 65536 /* bytes to offer a file whose size says nothing (pipes, /proc) */
+#define LEAST_READ 65536 /* bytes to offer a file whose size says nothing (/proc) */
 
 /* Doubles the buffer, keeping what is in it. */
 static stoker_status grow(sk_buffer *buffer, size_t used)
@@ -34,7 +34,7 @@ stoker_status sk_file_read_at(int folder_fd, const char *path, const char *shown
     int fd;
 
     do {
-        fd = openat(folder_fd, path, O_RDONLY | O_CLOEXEC);
+        fd = openat(folder_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a named pipe would wait for a writer */
     } while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return sk_fail_errno(errno, "cannot open %s", shown);
@@ -44,6 +44,11 @@ stoker_status sk_file_read_at(int folder_fd, const char *path, const char *shown
     }
     if (S_ISDIR(about.st_mode)) {
         status = sk_fail_errno(EISDIR, "cannot read %s", shown);
+        goto done;
+    }
+    if (!S_ISREG(about.st_mode)) {
+        status = sk_fail(STOKER_ERR_IO, "cannot read %s: a %s, not a file", shown,
+                         S_ISFIFO(about.st_mode) ? "named pipe" : "device");
         goto done;
     }
     if (about.st_size > 0 && (uint64_t)about.st_size > most) {
