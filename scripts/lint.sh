@@ -14,9 +14,11 @@ c_files() { # every C file that git knows or would add
 }
 
 format() {
-    ruff format --check --quiet .
-    ruff check --quiet .
-    c_files | xargs clang-format --dry-run -Werror
+    local status=0
+    ruff format --check --quiet . || status=1
+    ruff check --quiet . || status=1
+    c_files | xargs clang-format --dry-run -Werror || status=1
+    return $status
 }
 
 layers() { python scripts/check_layers.py; }

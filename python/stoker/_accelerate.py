@@ -44,10 +44,10 @@ class _Tree(NamedTuple):
 def accelerate(loader: Any, *, fallback: bool = False, threads: int = 0, seed: int | None = None) -> Accelerated:
     """Takes over a ``torch.utils.data.DataLoader`` and gives back a loader that behaves the same in the loop.
 
-    It must run over torchvision's ImageFolder, ImageNet, CIFAR10, CIFAR100, MNIST or FashionMNIST, also inside Subset and
-    ConcatDataset, with transforms that a spec can express, target transforms that depend on the label alone, a random or sequential
-    sampler, and the default collate function. Batch size, drop_last and pin_memory are taken along. The pixels are torchvision's; the
-    order and the draws are Stoker's own, reproducible by `seed`.
+    It must run over torchvision's ImageFolder, ImageNet, CIFAR10, CIFAR100, MNIST or FashionMNIST, also inside Subset
+    and ConcatDataset, with transforms that a spec can express, target transforms that depend on the label alone, a
+    random or sequential sampler, and the default collate function. Batch size, drop_last and pin_memory are taken
+    along. The pixels are torchvision's; the order and the draws are Stoker's own, reproducible by `seed`.
 
     :param fallback: transforms that cannot be taken over, and all after them, run in Python after Stoker's part.
     :param threads: 0: as many as this process may use cores.
@@ -236,7 +236,7 @@ def _draw_seed(generator: Any) -> int:
 
 
 class Accelerated:
-    """What `accelerate` gives: iterate it as the DataLoader. `loader` is the stoker.Loader inside, `dataset` the DataLoader's."""
+    """What `accelerate` gives: iterate it as the DataLoader. `loader` is the stoker.Loader inside."""
 
     def __init__(
         self,

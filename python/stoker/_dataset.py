@@ -19,7 +19,7 @@ VERDICTS = ("sound", "suspect", "odd")
 
 
 class Check(NamedTuple):
-    """What a full decode of a sample told: "sound", "suspect" (fed, but damaged, misnamed or of a rare kind) or "odd"."""
+    """What a full decode of a sample told: "sound", "suspect" (fed, but damaged or of a rare kind) or "odd"."""
 
     verdict: str
     width: int
@@ -36,9 +36,11 @@ def _split_number(split: str) -> int:
 
 
 class Dataset:
-    """What lies at `path`, told by looking at it: an ImageFolder, CIFAR-10 or CIFAR-100 (binary or pickled), MNIST-like idx files.
+    """What lies at `path`, told by looking at it: an ImageFolder, CIFAR-10 or CIFAR-100 (binary or pickled),
+    MNIST-like idx files.
 
-    :param split: "train", "test", "all", or "default": train where the dataset tells parts apart and has that part, else all.
+    :param split: "train", "test", "all", or "default": train where the dataset tells parts apart and has that part,
+        else all.
     :param coarse_labels: CIFAR-100: the 20 coarse labels instead of the 100 fine ones.
     :param exif_orientation: turn images upright by their EXIF tag; torchvision does not, and so the default does not.
     """
@@ -67,8 +69,9 @@ class Dataset:
 
     @classmethod
     def from_arrays(cls, images: ArrayLike, labels: ArrayLike | None = None) -> Dataset:
-        """Samples already in memory, without copying them: uint8, N x H x W x C (C 1 or 3) or N x H x W, C contiguous; labels N
-        integers or None for all 0. numpy arrays, or anything that numpy takes (a torch CPU tensor). Do not change them meanwhile."""
+        """Samples already in memory, without copying them: uint8, N x H x W x C (C 1 or 3) or N x H x W, C
+        contiguous; labels N integers or None for all 0. numpy arrays, or anything that numpy takes (a torch CPU
+        tensor). Do not change them meanwhile."""
         array = np.asarray(images)
         if array.dtype != np.uint8 or array.ndim not in (3, 4):
             raise SettingError(f"images are uint8, N x H x W (x C), not {array.dtype} of shape {array.shape}")

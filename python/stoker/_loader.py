@@ -26,8 +26,9 @@ ON_ERROR = {"raise": 0, "skip": 1, "substitute": 2}
 class Batch(NamedTuple):
     """One batch with all that is known of it.
 
-    `images`: N x C x H x W or N x H x W x C; `labels` and `samples` (numbers in the dataset): int64, N. `draws` holds each sample's
-    draws if the loader keeps them. Samples from `valid` on are repeats that fill the last batch under last_batch="pad".
+    `images`: N x C x H x W or N x H x W x C; `labels` and `samples` (numbers in the dataset): int64, N. `draws` holds
+    each sample's draws if the loader keeps them. Samples from `valid` on are repeats that fill the last batch under
+    last_batch="pad".
     """
 
     images: Any
@@ -51,9 +52,9 @@ class Loader:
         for images, labels in stoker.Loader("photos", "random_resized_crop(224) normalize(imagenet)", batch=64):
             ...
 
-    Each iteration is one epoch; the next one is the next epoch, with another order and other draws. Leaving an iteration early and
-    iterating again goes to the beginning of the next epoch. What sample comes when, and with which draws, depends on `seed`, the epoch
-    and the position alone: threads change nothing.
+    Each iteration is one epoch; the next one is the next epoch, with another order and other draws. Leaving an
+    iteration early and iterating again goes to the beginning of the next epoch. What sample comes when, and with
+    which draws, depends on `seed`, the epoch and the position alone: threads change nothing.
 
     :param dataset: a Dataset, a path, or arrays as (images, labels).
     :param ops: a spec as text, a Spec, a list of stoker transforms, or a torchvision Compose.
@@ -61,14 +62,15 @@ class Loader:
     :param shuffle: a new order each epoch; False: the dataset's order.
     :param threads: 0: as many as this process may use cores.
     :param last_batch: "partial", "drop" or "pad" (filled with the epoch's first samples again).
-    :param on_error: "raise", "skip" (batches stay full, the epoch ends earlier) or "substitute" (by the next readable sample).
+    :param on_error: "raise", "skip" (batches stay full, the epoch ends earlier) or "substitute" (by the next readable
+        sample).
     :param epochs: how many epochs will be asked for, so that nothing is made ahead after them; 0: no limit.
     :param depth: batches made ahead; 0: chosen within `ring_bytes` (0: 512 MB).
     :param stall_seconds: StallError when nothing came for so long; 0: wait for ever.
     :param order: an explicit order of sample numbers, the same each epoch; needs shuffle=False or leaves shuffle out.
     :param draws: keep the draws of each sample in Batch.draws.
-    :param output: "torch", "numpy", "dlpack", or "auto": torch where the program has imported it, else numpy. No copies: the batch's
-        memory returns to the loader when the last tensor over it dies.
+    :param output: "torch", "numpy", "dlpack", or "auto": torch where the program has imported it, else numpy. No
+        copies: the batch's memory returns to the loader when the last tensor over it dies.
     """
 
     def __init__(

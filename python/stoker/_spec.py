@@ -19,8 +19,8 @@ LAYOUTS = ("nchw", "nhwc")
 class Draw(NamedTuple):
     """One random choice of one sample.
 
-    `transform` is its place in the spec, from 0. `kind` is "crop", with value (top, left, height, width) in pixels of the image as
-    it came to that transform, after the transform's own padding; or "flip", with value[0] 1 if flipped.
+    `transform` is its place in the spec, from 0. `kind` is "crop", with value (top, left, height, width) in pixels of
+    the image as it came to that transform, after the transform's own padding; or "flip", with value[0] 1 if flipped.
     """
 
     transform: int
