@@ -530,13 +530,14 @@ static stoker_status get_normal(const parser *p, const op_info *info, sk_op *op)
 
 static stoker_status get_to(const parser *p, const op_info *info, sk_op *op)
 {
-    int dtype = -1, layout = STOKER_NCHW;
+    int dtype = STOKER_U8, layout = STOKER_NCHW;
+
+    if (find(p, info, "dtype") == NULL)
+        return fail_missing(p, info, "dtype");
     stoker_status status = get_word(p, info, "dtype", dtype_names, 4, "u8, f16, bf16 or f32", &dtype);
 
     if (status == STOKER_OK)
         status = get_word(p, info, "layout", layout_names, 2, "nchw or nhwc", &layout);
-    if (status == STOKER_OK && dtype < 0)
-        status = fail_missing(p, info, "dtype");
     op->dtype = (stoker_dtype)dtype;
     op->layout = (stoker_layout)layout;
     return status;
