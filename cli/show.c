@@ -39,6 +39,7 @@ static const colour paper = {250, 249, 247}, ink = {40, 40, 46}, faint = {120, 1
 typedef struct tile {
     uint8_t *pixels; /* interleaved */
     int32_t width, height, channels;
+    int32_t seen_width, seen_height; /* what the model sees; width and height shrink with the picture */
     int64_t sample, label;
     char note[96]; /* the draws in words */
 } tile;
@@ -115,6 +116,8 @@ static stoker_status make_tile(const stoker_dataset *dataset, const stoker_spec 
                   .width = tensor.width,
                   .height = tensor.height,
                   .channels = tensor.channels,
+                  .seen_width = tensor.width,
+                  .seen_height = tensor.height,
                   .sample = sample,
                   .label = stoker_dataset_label(dataset, sample)};
     describe_draws(draws, count, out->note, sizeof out->note);
@@ -193,7 +196,7 @@ static void draw_tile(canvas *c, const stoker_dataset *dataset, const tile *t, i
     else
         snprintf(caption, sizeof caption, "class %lld", (long long)t->label);
     canvas_text(c, left, top + height + 5, caption, cell, 1, ink);
-    snprintf(caption, sizeof caption, "#%lld %dx%d", (long long)t->sample, t->width, t->height);
+    snprintf(caption, sizeof caption, "#%lld %dx%d", (long long)t->sample, t->seen_width, t->seen_height);
     canvas_text(c, left, top + height + 5 + LINE, caption, cell, 1, faint);
     canvas_text(c, left, top + height + 5 + 2 * LINE, t->note, cell, 1, faint);
 }
