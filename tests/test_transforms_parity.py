@@ -10,6 +10,7 @@ import hashlib
 import io
 import itertools
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -241,7 +242,7 @@ VALIDATE = [resize(256), center_crop(224), preset("imagenet"), to("f32", "nchw")
 
 def test_photos_from_file_to_tensor(photos: list[Path], comparisons: Count) -> None:
     """Encoded bytes in, decoding only the region needed: equal to Pillow's whole decode and torchvision's pipeline."""
-    for number, path in enumerate(photos[::2]):
+    for number, path in enumerate(photos):
         data = path.read_bytes()
         image = Image.open(io.BytesIO(data)).convert("RGB")
         for transforms in (TRAIN, VALIDATE) if number % 4 == 0 else (TRAIN,):
@@ -319,7 +320,8 @@ def test_every_instruction_set_gives_the_same_bits() -> None:
     here = digest()
     program = "import test_transforms_parity as t; print(t.cpu(), t.digest())"
     seen = {cpu()}
-    for name in ("scalar", "avx2", "avx512", "neon"):
+    names = ("scalar", "neon") if platform.machine() == "aarch64" else ("scalar", "avx2", "avx512")
+    for name in names:
         environment = {**os.environ, "STOKER_CPU": name}
         done = subprocess.run(
             [sys.executable, "-c", program],
