@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define DEFINES_FAIL
 #include "cli.h"
 
 volatile int interrupted;

@@ -149,6 +149,8 @@ static int32_t scale_of(int32_t width, int32_t height)
 {
     int32_t longer = width > height ? width : height;
 
+    if (longer < 1)
+        return 1;
     if (longer > MOST_TILE)
         return -((longer + MOST_TILE - 1) / MOST_TILE);
     return longer >= LEAST_TILE ? 1 : (LEAST_TILE + longer - 1) / longer;
@@ -224,9 +226,10 @@ static int draw_sheet(const stoker_dataset *dataset, const request *r, const cha
     }
     int64_t columns = r->columns > 0 ? r->columns : 1100 / (cell + GAP);
 
-    columns = columns < 1 ? 1 : columns > count ? count : columns;
     if (columns < 4 && count >= 4 && r->columns == 0)
         columns = 4;
+    columns = columns > count ? count : columns;
+    columns = columns < 1 ? 1 : columns;
     int64_t rows = (count + columns - 1) / columns;
     int64_t width = GAP + columns * (cell + GAP), height = HEAD + rows * (row + 3 * LINE + GAP + 4) + GAP;
 

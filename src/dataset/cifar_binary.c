@@ -70,13 +70,12 @@ static stoker_status check_size(const sk_cifar_file *file, size_t record)
 
 static stoker_status check_labels(const sk_cifar *self, const sk_cifar_file *file, size_t record)
 {
-    static const int hundred[2] = {20, 100}, ten[1] = {10};
-    const int *classes = self->labels == 2 ? hundred : ten;
+    const int classes[2] = {self->labels == 2 ? 20 : 10, 100};
 
     for (int64_t r = 0; r < file->samples; r++) {
         const uint8_t *at = file->bytes.data + (size_t)r * record;
 
-        for (int32_t i = 0; i < self->labels; i++) {
+        for (int32_t i = 0; i < self->labels && i < 2; i++) {
             if (at[i] >= classes[i])
                 return sk_fail(STOKER_ERR_DATA, "%s: record %lld (byte %zu): label %d is not in 0..%d", file->path,
                                (long long)r, (size_t)r * record + (size_t)i, at[i], classes[i] - 1);

@@ -334,9 +334,9 @@ static stoker_status add_name(sk_tree *tree, class_walk *walk, size_t number, co
 /* Lists one folder: its image files' names, and the folders in it for later visits. */
 static stoker_status list_folder(sk_tree *tree, class_walk *walk, size_t number)
 {
-    const struct dirent *entry;
+    const struct dirent *entry = NULL;
     bool below = false;
-    DIR *folder;
+    DIR *folder = NULL;
     char *path = sk_strdup(tree->text + walk->visits[number].path); /* a copy, since the text moves */
 
     if (path == NULL)
@@ -374,7 +374,8 @@ static stoker_status add_samples(sk_tree *tree, class_walk *walk, const visit *f
     if (status != STOKER_OK)
         return status;
     tree->folders[tree->folder_count] = (sk_tree_folder){.path = from->path, .label = label};
-    qsort_r(names, from->name_count, sizeof *names, compare_names, tree->text);
+    if (names != NULL && from->name_count > 0)
+        qsort_r(names, from->name_count, sizeof *names, compare_names, tree->text);
     for (size_t i = 0; i < from->name_count; i++) {
         status = grow(&tree->files, tree->file_count, &tree->file_room, sizeof *tree->files);
         if (status != STOKER_OK)
