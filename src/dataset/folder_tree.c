@@ -343,7 +343,7 @@ static stoker_status list_folder(sk_tree *tree, class_walk *walk, size_t number)
         return STOKER_ERR_MEMORY;
     stoker_status status = open_folder(tree, path, &folder);
 
-    if (status != STOKER_OK)
+    if (status != STOKER_OK || folder == NULL)
         goto closed;
     status = identify(tree, walk, number, folder);
     walk->visits[number].first_name = walk->name_count;
