@@ -68,7 +68,7 @@ PyObject *module_decode(PyObject *module, PyObject *args)
 
 static PyObject *wrap(stoker_dataset *handle, PyObject *owners)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)dataset_type, Py_tp_alloc);
+    allocfunc allocate = (allocfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)dataset_type, Py_tp_alloc);
     dataset *self = (dataset *)allocate((PyTypeObject *)dataset_type, 0);
 
     if (self == NULL) {
@@ -190,7 +190,7 @@ PyObject *module_concat(PyObject *module, PyObject *args)
 static void dataset_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
     dataset *self = (dataset *)object;
 
     stoker_dataset_close(self->handle);
@@ -362,12 +362,14 @@ static PyMethodDef dataset_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot dataset_slots[] = {
-    {Py_tp_dealloc, dataset_dealloc}, {Py_tp_methods, dataset_methods}, {Py_tp_doc, "A stoker_dataset."}, {0, NULL}};
+static PyType_Slot dataset_slots[] = {{Py_tp_dealloc, SLOT(dataset_dealloc)},
+                                      {Py_tp_methods, dataset_methods},
+                                      {Py_tp_doc, "A stoker_dataset."},
+                                      {0, NULL}};
 
 static PyType_Spec dataset_spec = {.name = "stoker._stoker.Dataset",
                                    .basicsize = sizeof(dataset),
-                                   .flags = Py_TPFLAGS_DEFAULT,
+                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                    .slots = dataset_slots};
 
 int dataset_register(PyObject *module)

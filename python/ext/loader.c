@@ -15,6 +15,8 @@
 typedef struct loader {
     PyObject_HEAD stoker_loader *handle; /* NULL once closed */
     PyObject *dataset;                   /* must outlive the handle */
+    int users;                           /* calls that use the handle without the GIL */
+    int closing;                         /* closed meanwhile by another thread: the last of them ends it */
 } loader;
 
 static PyObject *loader_type;
@@ -22,7 +24,7 @@ static PyObject *loader_type;
 PyObject *module_open_loader(PyObject *module, PyObject *args);
 PyObject *module_open_loader(PyObject *module, PyObject *args)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)loader_type, Py_tp_alloc);
+    allocfunc allocate = (allocfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)loader_type, Py_tp_alloc);
     stoker_loader_settings settings;
     stoker_loader *handle;
     stoker_status status;
@@ -73,28 +75,52 @@ PyObject *module_open_loader(PyObject *module, PyObject *args)
 /* The handle, or NULL and an exception once it is closed. */
 static stoker_loader *handle_of(PyObject *object)
 {
-    stoker_loader *handle = ((loader *)object)->handle;
+    loader *self = (loader *)object;
 
-    if (handle == NULL)
+    if (self->handle == NULL || self->closing) {
         PyErr_SetString(PyExc_ValueError, "the loader is closed");
-    return handle;
+        return NULL;
+    }
+    return self->handle;
 }
 
 static void close_handle(loader *self)
 {
     stoker_loader *handle = self->handle;
 
-    self->handle = NULL;
     if (handle == NULL)
         return;
+    if (self->users > 0) {
+        self->closing = 1;
+        stoker_loader_interrupt(handle);
+        return;
+    }
+    self->handle = NULL;
     Py_BEGIN_ALLOW_THREADS stoker_loader_close(handle);
     Py_END_ALLOW_THREADS
+}
+
+/* Around what uses the handle without the GIL. */
+static void begin_use(PyObject *object)
+{
+    Py_INCREF(object);
+    ((loader *)object)->users++;
+}
+
+static void end_use(PyObject *object)
+{
+    loader *self = (loader *)object;
+
+    self->users--;
+    if (self->closing)
+        close_handle(self);
+    Py_DECREF(object);
 }
 
 static void loader_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
 
     close_handle((loader *)object);
     Py_XDECREF(((loader *)object)->dataset);
@@ -171,13 +197,14 @@ static PyObject *loader_next(PyObject *self, PyObject *unused)
 
     (void)unused;
     do {
-        stoker_loader *handle = handle_of(self); /* a signal's handler may have closed it */
+        stoker_loader *handle = handle_of(self); /* a signal's handler or another thread may have closed it */
 
         if (handle == NULL || PyErr_CheckSignals() != 0)
             return NULL;
-        Py_INCREF(self);
+        begin_use(self);
         Py_BEGIN_ALLOW_THREADS status = stoker_loader_next_within(handle, SLICE_MILLISECONDS, &batch);
-        Py_END_ALLOW_THREADS Py_DECREF(self);
+        Py_END_ALLOW_THREADS if (status != STOKER_OK && ((loader *)self)->closing) status = STOKER_ERR_TIMEOUT;
+        end_use(self);
     } while (status == STOKER_ERR_TIMEOUT);
     if (status == STOKER_END)
         Py_RETURN_NONE;
@@ -192,8 +219,11 @@ static PyObject *loader_seek(PyObject *self, PyObject *args)
 
     if (handle == NULL || !PyArg_ParseTuple(args, "K", &epoch))
         return NULL;
+    begin_use(self);
     Py_BEGIN_ALLOW_THREADS status = stoker_loader_seek(handle, epoch);
-    Py_END_ALLOW_THREADS if (status != STOKER_OK) return raise_status(status);
+    Py_END_ALLOW_THREADS end_use(self);
+    if (status != STOKER_OK)
+        return raise_status(status);
     Py_RETURN_NONE;
 }
 
@@ -327,10 +357,12 @@ static PyMethodDef loader_methods[] = {
 };
 
 static PyType_Slot loader_slots[] = {
-    {Py_tp_dealloc, loader_dealloc}, {Py_tp_methods, loader_methods}, {Py_tp_doc, "A stoker_loader."}, {0, NULL}};
+    {Py_tp_dealloc, SLOT(loader_dealloc)}, {Py_tp_methods, loader_methods}, {Py_tp_doc, "A stoker_loader."}, {0, NULL}};
 
-static PyType_Spec loader_spec = {
-    .name = "stoker._stoker.Loader", .basicsize = sizeof(loader), .flags = Py_TPFLAGS_DEFAULT, .slots = loader_slots};
+static PyType_Spec loader_spec = {.name = "stoker._stoker.Loader",
+                                  .basicsize = sizeof(loader),
+                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                  .slots = loader_slots};
 
 int loader_register(PyObject *module)
 {

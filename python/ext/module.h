@@ -26,6 +26,9 @@ void shared_memory_drop(shared_memory *shared);
 
 #define MAX_DIMENSIONS 4
 
+/* A function in a PyType_Slot (and back, from PyType_GetSlot): ISO C converts between the two kinds of pointers only by way of an integer. */
+#define SLOT(function) ((void *)(uintptr_t)(function))
+
 /* A new Tensor object over `data`; takes a hold on `shared` of its own. code and bits as in DLPack. */
 PyObject *tensor_make(shared_memory *shared, void *data, int ndim, const int64_t *shape, int code, int bits);
 

@@ -51,7 +51,7 @@ int draws_from_python(PyObject *list, stoker_draw *draws, int32_t *count)
 PyObject *module_parse_spec(PyObject *module, PyObject *args);
 PyObject *module_parse_spec(PyObject *module, PyObject *args)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)spec_type, Py_tp_alloc);
+    allocfunc allocate = (allocfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)spec_type, Py_tp_alloc);
     stoker_spec *handle;
     const char *text;
 
@@ -75,7 +75,7 @@ PyObject *module_parse_spec(PyObject *module, PyObject *args)
 static void spec_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
 
     stoker_spec_free(((spec *)object)->handle);
     release(object);
@@ -188,10 +188,12 @@ static PyMethodDef spec_methods[] = {
 };
 
 static PyType_Slot spec_slots[] = {
-    {Py_tp_dealloc, spec_dealloc}, {Py_tp_methods, spec_methods}, {Py_tp_doc, "A stoker_spec."}, {0, NULL}};
+    {Py_tp_dealloc, SLOT(spec_dealloc)}, {Py_tp_methods, spec_methods}, {Py_tp_doc, "A stoker_spec."}, {0, NULL}};
 
-static PyType_Spec spec_spec = {
-    .name = "stoker._stoker.Spec", .basicsize = sizeof(spec), .flags = Py_TPFLAGS_DEFAULT, .slots = spec_slots};
+static PyType_Spec spec_spec = {.name = "stoker._stoker.Spec",
+                                .basicsize = sizeof(spec),
+                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                .slots = spec_slots};
 
 int spec_register(PyObject *module)
 {

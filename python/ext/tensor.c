@@ -47,7 +47,7 @@ void shared_memory_drop(shared_memory *shared)
 
 PyObject *tensor_make(shared_memory *shared, void *data, int ndim, const int64_t *shape, int code, int bits)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)tensor_type, Py_tp_alloc);
+    allocfunc allocate = (allocfunc)(uintptr_t)PyType_GetSlot((PyTypeObject *)tensor_type, Py_tp_alloc);
     tensor *self = (tensor *)allocate((PyTypeObject *)tensor_type, 0);
 
     if (self == NULL)
@@ -79,7 +79,7 @@ PyObject *tensor_make_typed(shared_memory *shared, void *data, int ndim, const i
 static void tensor_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
 
     shared_memory_drop(((tensor *)object)->shared);
     release(object);
@@ -235,15 +235,17 @@ static PyGetSetDef tensor_getset[] = {
 };
 
 static PyType_Slot tensor_slots[] = {
-    {Py_tp_dealloc, tensor_dealloc},
+    {Py_tp_dealloc, SLOT(tensor_dealloc)},
     {Py_tp_methods, tensor_methods},
     {Py_tp_getset, tensor_getset},
     {Py_tp_doc, "C-contiguous host memory, for from_dlpack of numpy, torch, jax."},
     {0, NULL},
 };
 
-static PyType_Spec tensor_spec = {
-    .name = "stoker._stoker.Tensor", .basicsize = sizeof(tensor), .flags = Py_TPFLAGS_DEFAULT, .slots = tensor_slots};
+static PyType_Spec tensor_spec = {.name = "stoker._stoker.Tensor",
+                                  .basicsize = sizeof(tensor),
+                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                  .slots = tensor_slots};
 
 int tensor_register(PyObject *module)
 {
