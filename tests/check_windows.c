@@ -118,7 +118,8 @@ static void check_floats(const sk_kernels *kernels, const sk_window *window, con
 {
     static float out[LARGEST * 20 + 2 * GUARD];
     size_t size = (size_t)window->width * (size_t)window->height;
-    sk_normal normal = {.table = table, .mean = mean, .std = deviation, .by_division = by_division};
+    sk_normal normal = {
+        .table = (const float(*)[256])table, .mean = mean, .std = deviation, .by_division = by_division};
     int32_t channel = below(3);
 
     memset(out, 0xA5, sizeof out);
