@@ -196,7 +196,7 @@ def _read_folder(dataset: Any, reasons: list[str]) -> Dataset | None:
 
 
 def _read_transforms(tree: _Tree, reasons: list[str], fallback: bool) -> Taken | None:
-    takens = [split_torchvision(leaf.transform) for leaf in tree.leaves]
+    takens = [split_torchvision(leaf.transform, leaf.dataset.channels) for leaf in tree.leaves]
     first = takens[0]
     if any(taken.text != first.text or taken.rest != first.rest for taken in takens):
         reasons.append("datasets of a ConcatDataset with different transforms")

@@ -16,8 +16,8 @@ class CannotTakeOver(SettingError):
     """A transform that a spec cannot express; the text names it."""
 
 
-def spec_text(ops: Any) -> str:
-    """Whatever a Loader takes as `ops`, as a spec's text."""
+def spec_text(ops: Any, channels: int = 3) -> str:
+    """Whatever a Loader takes as `ops`, as a spec's text, for images of so many channels."""
     if ops is None:
         return ""
     if isinstance(ops, str):
@@ -27,16 +27,17 @@ def spec_text(ops: Any) -> str:
     if isinstance(ops, own.Transform):
         return ops.spec
     if isinstance(ops, (list, tuple)):
-        return " ".join(spec_text(op) for op in ops)
-    return from_torchvision(ops)
+        return " ".join(spec_text(op, channels) for op in ops)
+    return from_torchvision(ops, channels)
 
 
-def from_torchvision(transform: Any) -> str:
+def from_torchvision(transform: Any, channels: int = 3) -> str:
     """The spec of a torchvision transform or Compose (v1 or v2).
 
+    :param channels: of the images that it is for, 3 or 1; only v2.RGB depends on it.
     :raises CannotTakeOver: naming the transform that has no equal here, and its place.
     """
-    taken = split_torchvision(transform)
+    taken = split_torchvision(transform, channels)
     if taken.rest:
         raise CannotTakeOver(f"cannot take over {taken.reason}")
     return taken.text
@@ -57,15 +58,15 @@ class Taken(NamedTuple):
         return " ".join(self.specs)
 
 
-def split_torchvision(transform: Any) -> Taken:
-    """Takes over as much of `transform` as a spec can express."""
+def split_torchvision(transform: Any, channels: int = 3) -> Taken:
+    """Takes over as much of `transform` as a spec can express, for images of so many channels."""
     steps = _flatten(transform)
     specs: list[str] = []
     state = "pil"
     for place, step in enumerate(steps):
         try:
             _check_state(step, state)
-            text = _convert(step)
+            text = _convert(step, channels)
             Spec(" ".join([*specs, text]))
         except CannotTakeOver as error:
             return Taken(specs, state, steps[place:], f"{error} (position {place})")
@@ -74,21 +75,20 @@ def split_torchvision(transform: Any) -> Taken:
         if text:
             specs.append(text)
         state = _state_after(step, state)
+        channels = _channels_after(step, channels)
     return Taken(specs, state, [], "")
 
 
 # On tensors torchvision's arithmetic is another than Pillow's for these.
-_PIL_ONLY = ("Resize", "RandomResizedCrop", "Grayscale")
+_PIL_ONLY = ("Resize", "RandomResizedCrop", "Grayscale", "RGB")
 
 
 def _check_state(step: Any, state: str) -> None:
     name = _name(step)
     if state != "pil" and name in _PIL_ONLY:
-        raise CannotTakeOver(
-            f"{name} after the image has become a tensor, where torchvision resizes by other arithmetic"
-        )
-    if name == "ToDtype" and state != "uint8":
-        raise CannotTakeOver("ToDtype without ToImage or PILToTensor before it")
+        raise CannotTakeOver(f"{name} after the image has become a tensor, where torchvision computes in another way")
+    if name in ("ToDtype", "ConvertImageDtype") and state != "uint8":
+        raise CannotTakeOver(f"{name} without ToImage or PILToTensor before it")
     if name == "Normalize" and state != "float" and not isinstance(step, own.Transform):
         raise CannotTakeOver("Normalize before ToTensor")
     if name in ("ToImage", "PILToTensor", "ToTensor") and state != "pil" and not isinstance(step, own.Transform):
@@ -99,9 +99,16 @@ def _state_after(step: Any, state: str) -> str:
     name = _name(step)
     if name in ("ToImage", "PILToTensor"):
         return "uint8"
-    if name in ("ToTensor", "ToDtype", "Normalize"):
+    if name in ("ToTensor", "ToDtype", "ConvertImageDtype", "Normalize"):
         return "float"
     return state
+
+
+def _channels_after(step: Any, channels: int) -> int:
+    name = _name(step)
+    if name == "Grayscale":
+        return step.arguments["num_output_channels"] if isinstance(step, own.Transform) else step.num_output_channels
+    return 3 if name == "RGB" else channels
 
 
 def _name(step: Any) -> str:
@@ -127,8 +134,13 @@ def _flatten(transform: Any) -> list[Any]:
     return [transform]
 
 
+_FILTERS_OF_PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
+
+
 def _filter(step: Any) -> str:
     name = str(getattr(step.interpolation, "value", step.interpolation))
+    if name.isdecimal() and int(name) < len(_FILTERS_OF_PILLOW):
+        name = _FILTERS_OF_PILLOW[int(name)]
     if name not in ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"):
         raise CannotTakeOver(f"{_name(step)} with interpolation {name!r}")
     return name
@@ -170,6 +182,12 @@ def _resize(step: Any) -> own.Transform:
 
 def _random_crop(step: Any) -> own.Transform:
     padding = None if step.padding is None else _padding(step.padding)
+    if isinstance(step, _modules()[1].RandomCrop):
+        if isinstance(padding, list) and len(padding) == 4:  # kept as left, right, top, bottom
+            padding = [padding[0], padding[2], padding[1], padding[3]]
+        if padding is not None and step.pad_if_needed and step.padding_mode in ("reflect", "symmetric"):
+            # One mirroring by the whole width there, one after the other here and in v1.
+            raise CannotTakeOver(f"v2.RandomCrop with padding, pad_if_needed and padding_mode={step.padding_mode!r}")
     return own.RandomCrop(_square(step.size), padding, step.pad_if_needed, _fill(step), str(step.padding_mode))
 
 
@@ -183,14 +201,14 @@ def _normalize(step: Any) -> own.Transform:
 
 def _to_dtype(step: Any) -> own.Transform:
     import torch
+    from torchvision.transforms import v2
 
-    dtypes = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-    if step.dtype not in dtypes or not step.scale:
-        raise CannotTakeOver(f"ToDtype({step.dtype}, scale={step.scale})")
-    if step.dtype is not torch.float32:
+    if step.dtype in (torch.float16, torch.bfloat16):
         # Scaling there happens in the 16-bit type, and what follows works in it.
-        raise CannotTakeOver(f"ToDtype({step.dtype}); use float32, and stoker.To for the result")
-    return own.ToTensor()
+        raise CannotTakeOver(f"{_name(step)}({step.dtype}); use float32, and stoker.To for the result")
+    if step.dtype is not torch.float32 or not getattr(step, "scale", True):
+        raise CannotTakeOver(f"{_name(step)}({step.dtype}, scale={getattr(step, 'scale', True)})")
+    return own.ToTensor(reciprocal=isinstance(step, (v2.ToDtype, v2.ConvertImageDtype)))
 
 
 def _table() -> dict[type, Callable[[Any], own.Transform | None]]:
@@ -208,21 +226,24 @@ def _table() -> dict[type, Callable[[Any], own.Transform | None]]:
         table[module.Grayscale] = lambda step: own.Grayscale(step.num_output_channels)
         table[module.ToTensor] = lambda step: own.ToTensor()
         table[module.PILToTensor] = lambda step: None  # Taken.text ends the spec with to(u8,nchw)
+        table[module.ConvertImageDtype] = _to_dtype
         table[module.Normalize] = _normalize
     table[v2.ToImage] = lambda step: None
     table[v2.ToDtype] = _to_dtype
-    table[v2.RGB] = lambda step: None
+    table[v2.ToPureTensor] = lambda step: None  # the result is one anyway
     table[v2.Identity] = lambda step: None
     return table
 
 
-def _convert(step: Any) -> str:
+def _convert(step: Any, channels: int) -> str:
     if isinstance(step, own.Transform):
         return step.spec
     if isinstance(step, Spec):
         return step.text
     if "torchvision" not in sys.modules:
         raise CannotTakeOver(f"{_name(step)}: not a transform that Stoker knows")
+    if type(step) is _modules()[1].RGB:
+        return "" if channels == 3 else own.Grayscale(3).spec
     convert = _table().get(type(step))
     if convert is None:
         raise CannotTakeOver(f"{_name(step)}: Stoker has no equal of it")

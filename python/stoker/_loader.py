@@ -102,7 +102,7 @@ class Loader:
         chosen_output(output)
         numbers = np.ascontiguousarray(order, dtype=np.int64) if order is not None else None
         self.dataset = dataset
-        self.spec = Spec(spec_text(ops))
+        self.spec = Spec(spec_text(ops, dataset.channels))
         self.batch_size = batch
         self._output = output
         self._epoch = first_epoch  # that the next iteration runs

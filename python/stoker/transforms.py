@@ -138,12 +138,13 @@ class Grayscale(Transform):
 
 
 class ToTensor(Transform):
-    """0..255 to float32 0..1, channels first."""
+    """0..255 to float32 0..1, channels first: v / 255; with `reciprocal` v * (1 / 255), as torchvision's v2.ToDtype
+    computes, which differs in the last bit of many levels."""
 
     name = "to_tensor"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, reciprocal: bool = False) -> None:
+        super().__init__(**({"reciprocal": True} if reciprocal else {}))
 
 
 class Normalize(Transform):

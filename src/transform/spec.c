@@ -59,7 +59,7 @@ static const op_info infos[] = {
     [SK_OP_HORIZONTAL_FLIP] = {"random_horizontal_flip", {"p"}},
     [SK_OP_VERTICAL_FLIP] = {"random_vertical_flip", {"p"}},
     [SK_OP_GRAYSCALE] = {"grayscale", {"num_output_channels"}},
-    [SK_OP_TO_TENSOR] = {"to_tensor", {NULL}},
+    [SK_OP_TO_TENSOR] = {"to_tensor", {"reciprocal"}},
     [SK_OP_NORMALIZE] = {"normalize", {"mean", "std"}},
     [SK_OP_TO] = {"to", {"dtype", "layout"}},
 };
@@ -620,7 +620,7 @@ static stoker_status build(const parser *p, sk_op *op)
     case SK_OP_GRAYSCALE:
         return get_gray_channels(p, info, op);
     case SK_OP_TO_TENSOR:
-        return STOKER_OK;
+        return get_bool(p, info, "reciprocal", &op->reciprocal);
     case SK_OP_NORMALIZE:
         return get_normal(p, info, op);
     case SK_OP_TO:
@@ -784,6 +784,8 @@ static void write_op(writer *w, const sk_op *op)
         put(w, "(num_output_channels=%d)", op->gray_channels);
         break;
     case SK_OP_TO_TENSOR:
+        if (op->reciprocal)
+            put(w, "(reciprocal=true)");
         break;
     case SK_OP_NORMALIZE:
         put(w, "(mean=");

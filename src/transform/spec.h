@@ -40,6 +40,7 @@ typedef struct sk_op {
     double scale[2], ratio[2];
     double p;
     int32_t gray_channels; /* 1 or 3 */
+    bool reciprocal;       /* to_tensor multiplies by 1 / 255 */
     int32_t channels;      /* of mean and std: 1 or 3 */
     float mean[3], std[3];
     stoker_dtype dtype;

@@ -3,7 +3,8 @@
  * tensor.c: dtype and layout.
  *
  * ToTensor is v / 255 and Normalize (v - mean) / std, each step rounded to float32
- * (torchvision/transforms/_functional_tensor.py: div, sub_, div_). A value has 256 possible inputs a channel, so a
+ * (torchvision/transforms/_functional_tensor.py: div, sub_, div_); v2.ToDtype multiplies by 1 / 255 instead, which
+ * differs in the last bit of many levels. A value has 256 possible inputs a channel, so a
  * table holds the exact results; f16 and bf16 are rounded from them to nearest, ties to even, as torch's .half() and
  * .bfloat16() do.
  */
@@ -50,12 +51,15 @@ static bool division_gives_table(const stoker_spec *spec)
 void sk_tensor_prepare(stoker_spec *spec)
 {
     int normals = 0;
+    bool reciprocal = false;
 
+    for (int32_t i = 0; i < spec->count; i++)
+        reciprocal = reciprocal || (spec->op[i].kind == SK_OP_TO_TENSOR && spec->op[i].reciprocal);
     for (int c = 0; c < 3; c++) {
         spec->mean[c] = 0.0f;
         spec->std[c] = 1.0f;
         for (int v = 0; v < 256; v++)
-            spec->table[c][v] = (float)v / 255.0f;
+            spec->table[c][v] = reciprocal ? (float)v * (float)(1.0 / 255.0) : (float)v / 255.0f;
     }
     for (int32_t i = 0; i < spec->count; i++) {
         const sk_op *op = &spec->op[i];
