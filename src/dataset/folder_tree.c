@@ -374,9 +374,11 @@ static stoker_status add_samples(sk_tree *tree, class_walk *walk, const visit *f
     if (status != STOKER_OK)
         return status;
     tree->folders[tree->folder_count] = (sk_tree_folder){.path = from->path, .label = label};
-    if (names != NULL && from->name_count > 0)
-        qsort_r(names, from->name_count, sizeof *names, compare_names, tree->text);
-    for (size_t i = 0; i < from->name_count; i++) {
+    size_t count = names != NULL ? from->name_count : 0; /* no list at all: no class has an image yet */
+
+    if (count > 0)
+        qsort_r(names, count, sizeof *names, compare_names, tree->text);
+    for (size_t i = 0; i < count; i++) {
         status = grow(&tree->files, tree->file_count, &tree->file_room, sizeof *tree->files);
         if (status != STOKER_OK)
             return status;
