@@ -29,6 +29,9 @@
 #define TRAILING 64 /* bytes after the image that are not worth a word */
 #define LOSSLESS 0xC3
 
+/* Markers of frame headers: C0..CF but for DHT, JPG and DAC. */
+#define IS_FRAME(marker) (((marker) & 0xF0) == 0xC0 && (marker) != 0xC4 && (marker) != 0xC8 && (marker) != 0xCC)
+
 typedef struct errors {
     struct jpeg_error_mgr base;
     jmp_buf escape;
@@ -104,6 +107,8 @@ static boolean on_want_more(j_decompress_ptr jpeg)
 
     if (!self->rows_done)
         escape_with(self, STOKER_ERR_DATA, "image file is truncated");
+    if (IS_FRAME(jpeg->unread_marker)) /* libjpeg-turbo 2 waits for the whole segment before it says so, 3 does not */
+        escape_with(self, STOKER_ERR_DATA, "a second frame header");
     return FALSE; /* wait: the rows are out */
 }
 
@@ -288,6 +293,18 @@ static void finish(jpeg_codec *self)
     jpeg_finish_decompress(&self->jpeg);
 }
 
+/* Whether a progressive file lacks scans that would make its low coefficients exact, so that the decoder smooths the image. */
+static bool is_incomplete(const struct jpeg_decompress_struct *jpeg)
+{
+    if (!jpeg->progressive_mode || jpeg->coef_bits == NULL)
+        return false;
+    for (int c = 0; c < jpeg->num_components; c++)
+        for (int i = 0; i < 10; i++)
+            if (jpeg->coef_bits[c][i] != 0)
+                return true;
+    return false;
+}
+
 /* Says of a sound image what is rare or odd about it. */
 static void describe(jpeg_codec *self, char *warning)
 {
@@ -296,13 +313,15 @@ static void describe(jpeg_codec *self, char *warning)
     size_t used = (size_t)(self->source.next_input_byte - self->data);
     char trailing[64] = "";
 
-    if (self->info.components == 4)
+    if (is_incomplete(&self->jpeg))
+        kind = "incomplete progressive image: its smoothing depends on the release of libjpeg-turbo";
+    else if (self->info.components == 4)
         kind = "rare kind: CMYK";
     else if (self->jpeg.arith_code)
         kind = "rare kind: arithmetic coding";
     if (!self->info.multi_picture && used < self->size && self->size - used > TRAILING && found[0] == '\0')
         snprintf(trailing, sizeof trailing, "%zu bytes after the image", self->size - used);
-    snprintf(warning, SK_WARNING_SIZE, "%s%s%s%s%s", found, found[0] != '\0' && kind[0] != '\0' ? "; " : "", kind,
+    snprintf(warning, SK_WARNING_SIZE, "%.100s%s%s%s%s", found, found[0] != '\0' && kind[0] != '\0' ? "; " : "", kind,
              (found[0] != '\0' || kind[0] != '\0') && trailing[0] != '\0' ? "; " : "", trailing);
 }
 
