@@ -4,8 +4,7 @@ refused by name."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ from numpy.typing import NDArray
 from PIL import Image
 from torchvision import tv_tensors
 from torchvision.transforms import InterpolationMode, v2
+from with_draws import with_draws
 
 pytestmark = pytest.mark.filterwarnings("ignore:Anti-alias option", "ignore:The transform `ToTensor")
 
 SIZES = [(97, 64), (33, 120), (50, 50)]  # height, width
 BOTH = [v1, v2]
 SEEDS = range(6)
-FLIPS = (v1.RandomHorizontalFlip, v1.RandomVerticalFlip, v2.RandomHorizontalFlip, v2.RandomVerticalFlip)
 FILTERS = [mode for mode in InterpolationMode if mode is not InterpolationMode.NEAREST_EXACT]
 
 
@@ -31,30 +30,6 @@ def pixels(height: int, width: int) -> NDArray[np.uint8]:
     made = np.random.default_rng(height * 1000 + width).integers(0, 256, (height, width, 3), dtype=np.uint8)
     made[: height // 2, :, 0] = 255  # edges, and levels at both ends
     made[:, : width // 3, 1] = 0
-    return made
-
-
-def with_draws(transform: Any, draws: Iterator[stoker.Draw]) -> Any:
-    """The torchvision transform, its random choices replaced by draws; they are taken in order."""
-    if isinstance(transform, (v1.Compose, v2.Compose)):
-        return type(transform)([with_draws(step, draws) for step in transform.transforms])
-    made = copy.copy(transform)  # of a module: its attributes are shared, but those set here
-    made.__dict__ = dict(transform.__dict__)
-    if isinstance(transform, FLIPS):
-        draw = next(draws)
-        assert draw.kind == "flip"
-        made.p = float(draw.value[0])
-    elif isinstance(transform, (v1.RandomCrop, v1.RandomResizedCrop)):
-        value = next(draws).value
-        made.get_params = lambda *_: value
-    elif isinstance(transform, (v2.RandomCrop, v2.RandomResizedCrop)):
-        top, left, height, width = next(draws).value
-
-        def make_params(inputs: list[Any]) -> dict[str, Any]:
-            chosen = transform.make_params(inputs)
-            return {**chosen, "top": top, "left": left, "height": height, "width": width}
-
-        made.make_params = make_params
     return made
 
 

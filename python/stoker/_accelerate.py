@@ -63,9 +63,8 @@ def accelerate(loader: Any, *, fallback: bool = False, threads: int = 0, seed: i
     tree = _read_dataset(loader.dataset, reasons)
     if tree is None or reasons:
         raise NotAccelerated(reasons)
-    transform = tree.leaves[0].transform
     taken = _read_transforms(tree, reasons, fallback)
-    labels = _read_labels(tree, reasons, fallback)
+    labels = _read_labels(tree, reasons)
     if reasons or taken is None:
         raise NotAccelerated(reasons)
     if seed is None:
@@ -74,8 +73,7 @@ def accelerate(loader: Any, *, fallback: bool = False, threads: int = 0, seed: i
     if indices is not None:
         dataset = dataset.subset(indices)
         labels = labels[indices] if labels is not None else None
-        tree = tree._replace(leaf_of=tree.leaf_of[indices])
-    return Accelerated(loader, dataset, taken, transform, labels, tree, shuffle, threads, seed)
+    return Accelerated(loader, dataset, taken, labels, shuffle, threads, seed)
 
 
 def _check_loader(loader: Any, reasons: list[str]) -> None:
@@ -100,7 +98,7 @@ def _read_sampler(sampler: Any, dataset: Any, reasons: list[str]) -> tuple[bool,
     if type(sampler) is SequentialSampler:
         return False, None
     if type(sampler) is SubsetRandomSampler:
-        return True, np.asarray(sampler.indices, dtype=np.int64)
+        return True, _counted_from_the_end(sampler.indices, len(dataset))
     if type(sampler) is RandomSampler:
         if sampler.replacement:
             reasons.append("RandomSampler with replacement")
@@ -111,6 +109,12 @@ def _read_sampler(sampler: Any, dataset: Any, reasons: list[str]) -> tuple[bool,
     return False, None
 
 
+def _counted_from_the_end(indices: Any, size: int) -> NDArray[np.int64]:
+    """Indices as an array, negative ones made positive."""
+    numbers = np.asarray(indices, dtype=np.int64)
+    return np.where(numbers < 0, numbers + size, numbers)
+
+
 def _read_dataset(dataset: Any, reasons: list[str]) -> _Tree | None:
     from torch.utils.data import ConcatDataset, Subset
 
@@ -118,7 +122,7 @@ def _read_dataset(dataset: Any, reasons: list[str]) -> _Tree | None:
         tree = _read_dataset(dataset.dataset, reasons)
         if tree is None:
             return None
-        indices = np.asarray(dataset.indices, dtype=np.int64)
+        indices = _counted_from_the_end(dataset.indices, len(tree.dataset))
         return _Tree(tree.dataset.subset(indices), tree.leaves, tree.leaf_of[indices])
     if type(dataset) is ConcatDataset:
         trees = [_read_dataset(part, reasons) for part in dataset.datasets]
@@ -152,7 +156,9 @@ def _read_leaf(dataset: Any, reasons: list[str]) -> _Leaf | None:
     if kind in (datasets.ImageFolder, datasets.ImageNet):
         own = _read_folder(dataset, reasons)
     elif kind in (datasets.CIFAR10, datasets.CIFAR100, datasets.MNIST, datasets.FashionMNIST):
-        own = Dataset.from_arrays(np.asarray(dataset.data), np.asarray(dataset.targets, dtype=np.int64))
+        # CIFAR's data is a view of planes, which is copied here; MNIST's is taken as it is.
+        images = np.ascontiguousarray(dataset.data)
+        own = Dataset.from_arrays(images, np.asarray(dataset.targets, dtype=np.int64))
     else:
         reasons.append(f"the dataset {name}")
         return None
@@ -173,7 +179,8 @@ def _read_folder(dataset: Any, reasons: list[str]) -> Dataset | None:
     if torchvision.get_image_backend() != "PIL":
         reasons.append(f"torchvision's image backend {torchvision.get_image_backend()}")
         return None
-    own = Dataset(os.fspath(dataset.root))
+    # An ImageNet's root holds the parts; its part is an ImageFolder.
+    own = Dataset(os.fspath(getattr(dataset, "split_folder", dataset.root)))
     if own.format != "imagefolder":
         reasons.append(f"{dataset.root}, which Stoker takes for {own.format}")
         return None
@@ -210,7 +217,7 @@ def _read_transforms(tree: _Tree, reasons: list[str], fallback: bool) -> Taken |
     return first
 
 
-def _read_labels(tree: _Tree, reasons: list[str], fallback: bool) -> NDArray[np.int64] | None:
+def _read_labels(tree: _Tree, reasons: list[str]) -> NDArray[np.int64] | None:
     """The label of each sample where target transforms change it; None: as the dataset has them."""
     if all(leaf.target_transform is None for leaf in tree.leaves):
         return None
@@ -222,8 +229,8 @@ def _read_labels(tree: _Tree, reasons: list[str], fallback: bool) -> NDArray[np.
         mine = tree.leaf_of == number
         for label in np.unique(labels[mine]):
             changed = leaf.target_transform(int(label))
-            if isinstance(changed, bool) or not isinstance(changed, (int, np.integer)):
-                reasons.append(f"a target transform that gives {type(changed).__name__}, not a whole number")
+            if isinstance(changed, bool) or not isinstance(changed, (int, np.int64)):
+                reasons.append(f"a target transform that gives {type(changed).__name__}, not int")
                 return None
             out[mine & (labels == label)] = int(changed)
     return out
@@ -243,9 +250,7 @@ class Accelerated:
         original: Any,
         dataset: Dataset,
         taken: Taken,
-        transform: Any,
         labels: NDArray[np.int64] | None,
-        tree: _Tree,
         shuffle: bool,
         threads: int,
         seed: int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -105,7 +106,7 @@ class Loader:
         self.spec = Spec(spec_text(ops, dataset.channels))
         self.batch_size = batch
         self._output = output
-        self._epoch = first_epoch  # that the next iteration runs
+        self._epoch = index(first_epoch)  # that the next iteration runs
         self._running = 0  # counts iterations, so that an old iterator notices a newer one
         self._handle = _stoker.open_loader(
             dataset._handle,
@@ -113,8 +114,8 @@ class Loader:
             batch,
             threads,
             shuffle is not False and order is None,
-            seed,
-            first_epoch,
+            index(seed),
+            self._epoch,
             epochs,
             _choice("last_batch", last_batch, LAST_BATCH),
             _choice("on_error", on_error, ON_ERROR),
@@ -142,7 +143,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration runs `epoch`. Not needed in a plain loop: the loader advances by itself."""
-        self._epoch = epoch
+        self._epoch = index(epoch)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return _Pairs(self)
@@ -166,7 +167,7 @@ class Loader:
         if count is None:
             count = max(self.samples - first, 0)
         out = np.empty(count, dtype=np.int64)
-        self._handle.order(epoch, first, count, address_of(out))
+        self._handle.order(index(epoch), first, count, address_of(out))
         return out
 
     def stats(self) -> dict[str, Any]:

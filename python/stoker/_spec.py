@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +75,8 @@ class Spec:
 
     def draw(self, seed: int, epoch: int, sample: int, width: int, height: int) -> list[Draw]:
         """The draws of one sample whose image is `width` x `height`: a pure function of the arguments."""
-        return [Draw.from_raw(raw) for raw in self._handle.draw(seed, epoch, sample, width, height)]
+        whole = (index(seed), index(epoch), index(sample), index(width), index(height))
+        return [Draw.from_raw(raw) for raw in self._handle.draw(*whole)]
 
     def apply(self, image: NDArray[np.uint8], draws: Sequence[Draw] = (), output: Output = "numpy") -> Any:
         """Applies the spec to one image (uint8, height x width x 3, height x width x 1, or height x width).
