@@ -151,14 +151,14 @@ class Loader:
     def batches(self) -> Iterator[Batch]:
         """One epoch of Batch objects."""
         output = chosen_output(self._output)
-        for images, labels, samples, draws, epoch, index, valid in _Epoch(self):
+        for images, labels, samples, draws, epoch, number, valid in _Epoch(self):
             yield Batch(
                 hand_over(images, output),
                 hand_over(labels, output),
                 hand_over(samples, output),
                 None if draws is None else [[Draw.from_raw(raw) for raw in one] for one in draws],
                 epoch,
-                index,
+                number,
                 valid,
             )
 
