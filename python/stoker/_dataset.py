@@ -81,7 +81,10 @@ class Dataset:
         channels = array.shape[3] if array.ndim == 4 else 1
         numbers: NDArray[np.int64] | None = None
         if labels is not None:
-            numbers = np.ascontiguousarray(np.asarray(labels), dtype=np.int64)
+            given = np.asarray(labels)
+            if given.dtype.kind not in "iub":
+                raise SettingError(f"labels are integers, not {given.dtype}")
+            numbers = np.ascontiguousarray(given, dtype=np.int64)
             if numbers.shape != (count,):
                 raise SettingError(f"{count} images and labels of shape {numbers.shape}")
         handle = _stoker.arrays(
