@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import os
 import subprocess
 import sys
@@ -70,8 +71,19 @@ def accuracy(model: nn.Module, test: stoker.Dataset, ops: str, device: torch.dev
     return right / len(test)
 
 
+def epochs_in(seconds: float, model: nn.Module, images: torch.Tensor, batches: int) -> int:
+    """How many epochs of training a time has room for on this machine: 2 to 4."""
+    model = copy.deepcopy(model)
+    for step in range(13):
+        if step == 3:  # the first ones are slower
+            start = time.perf_counter()
+        model(images).square().mean().backward()
+    taken = (time.perf_counter() - start) / 10 * batches
+    return max(2, min(4, int(seconds / taken)))
+
+
 def train(folder: Path, name: str, stats: str, epochs: int, seconds: float) -> float:
-    """Trains on `folder` for some epochs; the accuracy on its test part."""
+    """Trains on `folder` for some epochs (0: what a minute or two has room for); the accuracy on its test part."""
     training, test = stoker.Dataset(folder, split="train"), stoker.Dataset(folder, split="test")
     heading(f"1. A small network on {name}: {len(training):,} training images, fed by Stoker")
     ops, test_ops = (f"{extra}normalize({stats}) to(f32,nchw)" for extra in ("random_horizontal_flip ", ""))
@@ -80,6 +92,7 @@ def train(folder: Path, name: str, stats: str, epochs: int, seconds: float) -> f
     loader = stoker.Loader(training, ops, batch=128, last_batch="drop", seed=0)
     images, _ = next(iter(loader))
     model = network(images.shape[1], images.shape[2], len(training.classes) or 10).to(device)
+    epochs = epochs or epochs_in(90, model, torch.from_dlpack(images).to(device), len(loader))
     optimizer = torch.optim.SGD(model.parameters(), 0.2, momentum=0.9, weight_decay=5e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.2, total_steps=epochs * len(loader) + 1)
     result = 0.0
@@ -164,7 +177,9 @@ def identical(folder: Path, limit: int) -> tuple[int, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="photos as an ImageFolder; drawn where none are given")
-    parser.add_argument("--epochs", type=int, default=int(os.environ.get("STOKER_DEMO_EPOCHS", 3)))
+    parser.add_argument(
+        "--epochs", type=int, default=int(os.environ.get("STOKER_DEMO_EPOCHS", 0)), help="0: 2 to 4, as time allows"
+    )
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("STOKER_DEMO_SECONDS", 5)))
     options = parser.parse_args()
     build = Path(os.environ.get("STOKER_BUILD") or ROOT / "build")
