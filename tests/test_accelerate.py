@@ -434,6 +434,12 @@ def test_refused_datasets_are_named(make: Made, folder: Path, tmp_path: Path) ->
     )
     refusal(DataLoader(ConcatDataset([make("CIFAR10", GRAY), make("MNIST", GRAY)])), "gray and of RGB")
     refusal(DataLoader(ConcatDataset([MyDataset(), datasets.FakeData()])), "MyDataset", "FakeData")
+    refusal(DataLoader(Subset(make("CIFAR10", PLAIN), [])), "without samples")
+    refusal(DataLoader(make("CIFAR10", PLAIN), sampler=SubsetRandomSampler([])), "without samples")
+    (tmp_path / "a").mkdir()
+    for kind in ["bmp", "png", "TIFF"]:
+        Image.fromarray(noise(8, 8, 3)).save(tmp_path / "a" / f"c.{kind}")
+    refusal(DataLoader(datasets.ImageFolder(tmp_path, PLAIN)), ".bmp, .tiff")
     outside = make("ImageFolder", PLAIN)
     Image.fromarray(noise(8, 8, 3)).save(tmp_path / "b.png")
     outside.samples.append((str(tmp_path / "b.png"), 0))

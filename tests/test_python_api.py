@@ -476,6 +476,14 @@ def test_errors_are_of_the_right_kinds(tmp_path: Path) -> None:
         assert "\n" not in str(error)
 
 
+def test_what_is_no_file_is_no_image() -> None:
+    for decode in [stoker.decode, stoker.Spec("to_tensor").apply_encoded]:
+        with pytest.raises(TypeError):
+            decode(100)  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            decode("photo.jpg")  # type: ignore[operator]
+
+
 def encoded(image: Image.Image, folder: Path) -> bytes:
     image.save(folder / "made.png")
     return (folder / "made.png").read_bytes()
@@ -523,6 +531,11 @@ def test_a_broken_image_may_be_skipped_or_substituted(tmp_path: Path) -> None:
         ({"ops": "resize(0)"}, "resize"),
         ({"ops": 3}, "int"),
         ({"depth": -1}, "depth"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
+        ({"first_epoch": -1}, "epoch"),
+        ({"order": [0.5, 1.2]}, "order"),
+        ({"order": [[0, 1]]}, "order"),
     ],
 )
 def test_wrong_settings_are_named(settings: dict[str, Any], word: str) -> None:
@@ -593,7 +606,7 @@ def test_subset_and_concat() -> None:
     with stoker.Loader(both, BYTES, 8, shuffle=False, output="numpy") as loader:
         [(images, _)] = loader
     assert np.array_equal(images, IMAGES[order])
-    for wrong in [[8], [-1]]:
+    for wrong in [[8], [-1], [0.5], [[0, 1]], np.array([True, False])]:
         with pytest.raises(stoker.SettingError):
             both.subset(wrong)
     with pytest.raises(stoker.StokerError):

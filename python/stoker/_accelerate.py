@@ -67,9 +67,11 @@ def accelerate(loader: Any, *, fallback: bool = False, threads: int = 0, seed: i
     labels = _read_labels(tree, reasons)
     if reasons or taken is None:
         raise NotAccelerated(reasons)
+    dataset = tree.dataset
+    if len(dataset) == 0 or (indices is not None and len(indices) == 0):
+        raise NotAccelerated(["a dataset without samples"])
     if seed is None:
         seed = _draw_seed(loader.generator)
-    dataset = tree.dataset
     if indices is not None:
         dataset = dataset.subset(indices)
         labels = labels[indices] if labels is not None else None
@@ -167,6 +169,9 @@ def _read_leaf(dataset: Any, reasons: list[str]) -> _Leaf | None:
     return _Leaf(own, dataset.transform, dataset.target_transform)
 
 
+_NOT_DECODED = {".ppm", ".bmp", ".pgm", ".tif", ".tiff"}  # of the names that torchvision takes for images
+
+
 def _read_folder(dataset: Any, reasons: list[str]) -> Dataset | None:
     import torchvision
     from torchvision.datasets.folder import default_loader
@@ -180,14 +185,21 @@ def _read_folder(dataset: Any, reasons: list[str]) -> Dataset | None:
         reasons.append(f"torchvision's image backend {torchvision.get_image_backend()}")
         return None
     # An ImageNet's root holds the parts; its part is an ImageFolder.
+    kinds = sorted({os.path.splitext(path)[1].lower() for path, _ in dataset.samples} & _NOT_DECODED)
+    if kinds:
+        reasons.append(f"{type(dataset).__name__} with images of the kind {', '.join(kinds)}")
+        return None
     own = Dataset(os.fspath(getattr(dataset, "split_folder", dataset.root)))
     if own.format != "imagefolder":
         reasons.append(f"{dataset.root}, which Stoker takes for {own.format}")
         return None
     # The list of samples is what counts: it may have been filtered or changed after it was made.
-    numbers = {os.path.normpath(own.where(i)): i for i in range(len(own))}
+    places = [own.where(i) for i in range(len(own))]
+    labels = own.labels.tolist()
+    if list(zip(places, labels, strict=True)) == dataset.samples:
+        return own
+    numbers = {os.path.normpath(place): i for i, place in enumerate(places)}
     order = []
-    labels = own.labels
     for path, target in dataset.samples:
         number = numbers.get(os.path.normpath(path))
         if number is None:

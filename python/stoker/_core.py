@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from operator import index
 from typing import Any, Literal
 
 import numpy as np
@@ -105,13 +106,29 @@ def decode(
     :return: uint8, height x width x 3, 0..255.
     :raises DataError: where Pillow raises. :raises UnsupportedError: naming the format. :raises LimitError:
     """
-    tensor, _, _ = _stoker.decode(bytes(data), region, exif_orientation, max_pixels or 0, max_scans or 0)
+    tensor, _, _ = _stoker.decode(bytes(memoryview(data)), region, exif_orientation, max_pixels or 0, max_scans or 0)
     return np.from_dlpack(tensor)
 
 
 def address_of(array: NDArray[Any]) -> int:
     """Where a contiguous array's elements lie; the caller keeps the array."""
     return int(array.__array_interface__["data"][0])
+
+
+def whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
+    """A row of integers, contiguous; a mask of booleans or fractions are refused rather than taken for indices."""
+    given = np.asarray(values)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size > 0):
+        raise SettingError(f"{name} are a row of integers, not {given.dtype} of shape {given.shape}")
+    return np.ascontiguousarray(given, dtype=np.int64)
+
+
+def unsigned(name: str, value: int) -> int:
+    """A seed or an epoch, 64 bits without sign."""
+    number = index(value)
+    if not 0 <= number < 2**64:
+        raise SettingError(f"{name} is {number}; 0 to 2**64 - 1 is possible")
+    return number
 
 
 def chosen_output(output: Output) -> Literal["torch", "numpy", "dlpack"]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _stoker
-from ._core import SettingError, address_of
+from ._core import SettingError, address_of, whole_numbers
 
 Split = Literal["default", "train", "test", "all"]
 SPLITS = {"default": 0, "train": 1, "test": 2, "all": 3}
@@ -100,7 +100,7 @@ class Dataset:
 
     def subset(self, indices: Sequence[int] | NDArray[Any]) -> Dataset:
         """The samples `indices`, in that order; repeats are allowed."""
-        numbers = np.ascontiguousarray(indices, dtype=np.int64)
+        numbers = whole_numbers("indices", indices)
         return Dataset._wrap(_stoker.subset(self._handle, address_of(numbers), len(numbers)))
 
     @staticmethod

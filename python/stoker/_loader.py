@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 from . import _stoker
 from ._compose import spec_text
-from ._core import Output, SettingError, address_of, chosen_output, hand_over
+from ._core import Output, SettingError, address_of, chosen_output, hand_over, unsigned, whole_numbers
 from ._dataset import Dataset
 from ._spec import Draw, Spec
 
@@ -101,12 +100,12 @@ class Loader:
         if order is not None and shuffle:
             raise SettingError("an explicit order and shuffle=True contradict one another")
         chosen_output(output)
-        numbers = np.ascontiguousarray(order, dtype=np.int64) if order is not None else None
+        numbers = whole_numbers("order", order) if order is not None else None
         self.dataset = dataset
         self.spec = Spec(spec_text(ops, dataset.channels))
         self.batch_size = batch
         self._output = output
-        self._epoch = index(first_epoch)  # that the next iteration runs
+        self._epoch = unsigned("first_epoch", first_epoch)  # that the next iteration runs
         self._running = 0  # counts iterations, so that an old iterator notices a newer one
         self._handle = _stoker.open_loader(
             dataset._handle,
@@ -114,7 +113,7 @@ class Loader:
             batch,
             threads,
             shuffle is not False and order is None,
-            index(seed),
+            unsigned("seed", seed),
             self._epoch,
             epochs,
             _choice("last_batch", last_batch, LAST_BATCH),
@@ -143,7 +142,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration runs `epoch`. Not needed in a plain loop: the loader advances by itself."""
-        self._epoch = index(epoch)
+        self._epoch = unsigned("epoch", epoch)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return _Pairs(self)
@@ -167,7 +166,7 @@ class Loader:
         if count is None:
             count = max(self.samples - first, 0)
         out = np.empty(count, dtype=np.int64)
-        self._handle.order(index(epoch), first, count, address_of(out))
+        self._handle.order(unsigned("epoch", epoch), first, count, address_of(out))
         return out
 
     def stats(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _stoker
-from ._core import Output, SettingError, address_of, chosen_output, hand_over
+from ._core import Output, SettingError, address_of, chosen_output, hand_over, unsigned
 
 DTYPES = ("u8", "f16", "bf16", "f32")
 LAYOUTS = ("nchw", "nhwc")
@@ -75,7 +75,7 @@ class Spec:
 
     def draw(self, seed: int, epoch: int, sample: int, width: int, height: int) -> list[Draw]:
         """The draws of one sample whose image is `width` x `height`: a pure function of the arguments."""
-        whole = (index(seed), index(epoch), index(sample), index(width), index(height))
+        whole = (unsigned("seed", seed), unsigned("epoch", epoch), index(sample), index(width), index(height))
         return [Draw.from_raw(raw) for raw in self._handle.draw(*whole)]
 
     def apply(self, image: NDArray[np.uint8], draws: Sequence[Draw] = (), output: Output = "numpy") -> Any:
@@ -98,4 +98,6 @@ class Spec:
     ) -> Any:
         """The same straight from an image file's bytes; decodes only the region that the spec needs."""
         raw = [draw.raw() for draw in draws]
-        return hand_over(self._handle.apply_encoded(bytes(data), raw, exif_orientation), chosen_output(output))
+        return hand_over(
+            self._handle.apply_encoded(bytes(memoryview(data)), raw, exif_orientation), chosen_output(output)
+        )
