@@ -22,6 +22,7 @@
 #include "image/exif.h"
 #include "image/jpeg_lossless.h"
 #include "image/jpeg_markers.h"
+#include "image/jpeg_smooth.h"
 
 #define BLOCK    65536 /* bytes that Pillow reads at a time */
 #define MARGIN   2     /* pixels beside a region, so that upsampling sees its neighbours' chroma */
@@ -44,7 +45,7 @@ typedef struct jpeg_codec {
     struct jpeg_decompress_struct jpeg;
     errors error;
     struct jpeg_source_mgr source;
-    struct jpeg_progress_mgr progress;
+    struct jpeg_progress_mgr monitor;
     bool created;
     int32_t max_scans;
     bool orient;
@@ -53,7 +54,9 @@ typedef struct jpeg_codec {
     size_t size;
     sk_jpeg_info info;
     bool rows_done; /* wanting more data is no failure any more */
-    sk_buffer pixels, line, index;
+    bool smoothed;
+    sk_jpeg_progress progress; /* of a progressive file */
+    sk_buffer pixels, line, averages;
     sk_jpeg_lossless lossless;
 } jpeg_codec;
 
@@ -77,8 +80,12 @@ static void on_message(j_common_ptr jpeg, int level)
 {
     jpeg_codec *self = codec_of(jpeg);
 
+    if (jpeg->err->msg_code == JTRC_RST && level > 0)
+        sk_jpeg_progress_restart(&self->progress, &self->jpeg);
     if (level >= 0)
         return;
+    if (jpeg->err->msg_code == JWRN_HIT_MARKER)
+        sk_jpeg_progress_starve(&self->progress, &self->jpeg);
     if (jpeg->err->num_warnings++ == 0)
         jpeg->err->format_message(jpeg, self->error.warning);
 }
@@ -124,6 +131,19 @@ static void on_skip(j_decompress_ptr jpeg, long bytes)
         on_want_more(jpeg);
 }
 
+/* A restart marker is missing, or another stands in its place. */
+static boolean on_resync(j_decompress_ptr jpeg, int desired)
+{
+    jpeg_codec *self = codec_of((j_common_ptr)jpeg);
+    boolean done = jpeg_resync_to_restart(jpeg, desired);
+
+    if (done && jpeg->unread_marker == 0)
+        sk_jpeg_progress_restart(&self->progress, jpeg);
+    else if (done)
+        self->progress.restarts++; /* the next piece of data counts as empty */
+    return done;
+}
+
 static void on_progress(j_common_ptr jpeg)
 {
     jpeg_codec *self = codec_of(jpeg);
@@ -144,7 +164,7 @@ static void destroy(void *codec)
         jpeg_destroy_decompress(&self->jpeg);
     sk_buffer_free(&self->pixels);
     sk_buffer_free(&self->line);
-    sk_buffer_free(&self->index);
+    sk_buffer_free(&self->averages);
     sk_jpeg_lossless_free(&self->lossless);
     sk_free(self);
 }
@@ -173,10 +193,10 @@ static void *create(const stoker_image_settings *settings)
     self->source.init_source = no_source_action;
     self->source.fill_input_buffer = on_want_more;
     self->source.skip_input_data = on_skip;
-    self->source.resync_to_restart = jpeg_resync_to_restart;
+    self->source.resync_to_restart = on_resync;
     self->source.term_source = no_source_action;
     self->jpeg.src = &self->source;
-    self->progress.progress_monitor = on_progress;
+    self->monitor.progress_monitor = on_progress;
     return self;
 }
 
@@ -217,10 +237,11 @@ static void begin(jpeg_codec *self)
     struct jpeg_decompress_struct *jpeg = &self->jpeg;
     int result;
 
-    jpeg->progress = &self->progress;
+    jpeg->progress = &self->monitor;
     self->source.next_input_byte = self->data;
     self->source.bytes_in_buffer = self->size;
     self->rows_done = false;
+    self->smoothed = false;
     self->error.base.num_warnings = 0;
     self->error.warning[0] = '\0';
     do {
@@ -293,18 +314,6 @@ static void finish(jpeg_codec *self)
     jpeg_finish_decompress(&self->jpeg);
 }
 
-/* Whether a progressive file lacks scans that would make its low coefficients exact, so that the decoder smooths the image. */
-static bool is_incomplete(const struct jpeg_decompress_struct *jpeg)
-{
-    if (!jpeg->progressive_mode || jpeg->coef_bits == NULL)
-        return false;
-    for (int c = 0; c < jpeg->num_components; c++)
-        for (int i = 0; i < 10; i++)
-            if (jpeg->coef_bits[c][i] != 0)
-                return true;
-    return false;
-}
-
 /* Says of a sound image what is rare or odd about it. */
 static void describe(jpeg_codec *self, char *warning)
 {
@@ -313,8 +322,8 @@ static void describe(jpeg_codec *self, char *warning)
     size_t used = (size_t)(self->source.next_input_byte - self->data);
     char trailing[64] = "";
 
-    if (is_incomplete(&self->jpeg))
-        kind = "incomplete progressive image: its smoothing depends on the release of libjpeg-turbo";
+    if (self->smoothed)
+        kind = "incomplete progressive image: scans are missing";
     else if (self->info.components == 4)
         kind = "rare kind: CMYK";
     else if (self->jpeg.arith_code)
@@ -347,6 +356,31 @@ static stoker_status reserve(jpeg_codec *self, int32_t width, int32_t height)
     return status;
 }
 
+/* Reads all scans of a progressive file, and puts guesses in the place of what they do not tell. */
+static stoker_status read_scans(jpeg_codec *self)
+{
+    struct jpeg_decompress_struct *jpeg = &self->jpeg;
+    stoker_status status = STOKER_OK;
+    int result;
+
+    jpeg->buffered_image = TRUE; /* which alone opens the coefficients to us and then goes on to pixels */
+    jpeg->do_block_smoothing = FALSE;
+    jpeg_start_decompress(jpeg);
+    sk_jpeg_progress_scan(&self->progress, jpeg);
+    do {
+        sk_jpeg_progress_row(&self->progress, jpeg);
+        result = jpeg_consume_input(jpeg);
+        if (result == JPEG_REACHED_SOS) {
+            sk_jpeg_progress_scan(&self->progress, jpeg);
+            on_progress((j_common_ptr)jpeg);
+        }
+    } while (result != JPEG_REACHED_EOI);
+    self->smoothed = sk_jpeg_is_smoothed(jpeg);
+    if (self->smoothed)
+        status = sk_jpeg_smooth(jpeg, jpeg_read_coefficients(jpeg), &self->progress, &self->averages);
+    return status;
+}
+
 static stoker_status decode_whole(jpeg_codec *self, sk_pixels *out, char *warning)
 {
     stoker_status status = reserve(self, self->info.width, self->info.height);
@@ -356,8 +390,19 @@ static stoker_status decode_whole(jpeg_codec *self, sk_pixels *out, char *warnin
     if (setjmp(self->error.escape) != 0)
         return fail(self);
     begin(self);
-    jpeg_start_decompress(&self->jpeg);
+    if (self->jpeg.progressive_mode) {
+        status = read_scans(self);
+        if (status != STOKER_OK) {
+            jpeg_abort_decompress(&self->jpeg);
+            return status;
+        }
+        jpeg_start_output(&self->jpeg, self->jpeg.input_scan_number);
+    } else {
+        jpeg_start_decompress(&self->jpeg);
+    }
     read_rows(self, self->pixels.data, self->info.height);
+    if (self->jpeg.progressive_mode)
+        jpeg_finish_output(&self->jpeg);
     finish(self);
     describe(self, warning);
     jpeg_abort_decompress(&self->jpeg);
