@@ -201,14 +201,14 @@ def test_a_hundred_loaders_leave_nothing_behind(closed: bool, tmp_path: Path) ->
     assert counted() == before
 
 
-# One batch that takes many seconds, of samples that take some hundredths each.
+# One batch that takes many seconds, of samples that take some thousandths each.
 SLOW = """
 import numpy as np, stoker
-images = np.random.default_rng(2).integers(0, 256, (1, 1000, 1000, 3), dtype=np.uint8)
-dataset = stoker.Dataset.from_arrays(images).subset([0] * 2000)
+images = np.random.default_rng(2).integers(0, 256, (1, 300, 300, 3), dtype=np.uint8)
+dataset = stoker.Dataset.from_arrays(images).subset([0] * 20000)
 def slow():
-    ops = "resize((1500,1500),interpolation=lanczos) resize((1,1))"
-    return stoker.Loader(dataset, ops, 2000, shuffle=False, threads=1, output="numpy")
+    ops = "resize((400,400),interpolation=lanczos) resize((1,1))"
+    return stoker.Loader(dataset, ops, 20000, shuffle=False, threads=1, output="numpy")
 """
 
 
