@@ -144,3 +144,21 @@ def test_example_compiles_against_what_is_installed(build_dir: Path, tmp_path: P
     run(build_dir / "stoker", "sample", photos, "--count", 12, "--seed", 1)
     result = run(program, photos, env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
     assert "12" in result.stdout
+
+
+def test_documents_link_to_what_is_there() -> None:
+    broken = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target and not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []
+
+
+def test_readme_says_what_runs(build_dir: Path, tmp_path: Path) -> None:
+    """The README's first Python loader, on drawn photos."""
+    run(build_dir / "stoker", "sample", tmp_path / "photos", "--count", 70, "--seed", 1)
+    block = re.search(r"```python\n(import stoker.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block is not None
+    code = block.group(1).split("for images")[0] + "print(next(iter(loader))[0].shape)"
+    assert "64, 3, 224, 224" in run(sys.executable, "-c", code, cwd=tmp_path).stdout
