@@ -127,6 +127,50 @@ static void broken_files_do_not_grow_memory(void **state)
     sk_decoder_destroy(decoder);
 }
 
+/* Copies a JPEG file without its segments of one kind. */
+static size_t without_segments(uint8_t *out, const file *from, uint8_t marker)
+{
+    size_t at = 2, size = 2;
+
+    memcpy(out, from->data, 2);
+    while (from->data[at + 1] != 0xDA) {
+        size_t length = 2 + ((size_t)from->data[at + 2] << 8 | from->data[at + 3]);
+
+        if (from->data[at + 1] != marker) {
+            memcpy(out + size, from->data + at, length);
+            size += length;
+        }
+        at += length;
+    }
+    memcpy(out + size, from->data + at, from->size - at);
+    return size + from->size - at;
+}
+
+/* A file that lacks its tables is broken, even after one that had them: what a sample looks like must not depend on the
+ * sample before it. */
+static void tables_of_the_file_before(void **state)
+{
+    file lacking = {malloc(1 << 20), 0};
+    sk_decoder *decoder = sk_decoder_create(NULL);
+    sk_rect part = {3, 3, 5, 5};
+    sk_pixels pixels;
+    int32_t width, height;
+
+    (void)state;
+    assert_non_null(decoder);
+    assert_non_null(lacking.data);
+    lacking.size = without_segments(lacking.data, &files[1], 0xDB);
+    assert_true(lacking.size < files[1].size);
+    assert_int_equal(decode(decoder, &lacking, lacking.size, &pixels), STOKER_ERR_DATA);
+    assert_int_equal(decode(decoder, &files[1], files[1].size, &pixels), STOKER_OK);
+    assert_int_equal(decode(decoder, &lacking, lacking.size, &pixels), STOKER_ERR_DATA);
+    assert_int_equal(decode(decoder, &files[1], files[1].size, &pixels), STOKER_OK);
+    assert_int_equal(sk_decoder_open(decoder, lacking.data, lacking.size, &width, &height), STOKER_OK);
+    assert_int_equal(sk_decoder_pixels(decoder, &part, &pixels), STOKER_ERR_DATA);
+    sk_decoder_destroy(decoder);
+    free(lacking.data);
+}
+
 static void calls_out_of_order(void **state)
 {
     sk_decoder *decoder = sk_decoder_create(NULL);
@@ -152,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lack_of_memory),
         cmocka_unit_test(broken_files_do_not_grow_memory),
+        cmocka_unit_test(tables_of_the_file_before),
         cmocka_unit_test(calls_out_of_order),
     };
 
