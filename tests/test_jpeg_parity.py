@@ -476,3 +476,24 @@ def test_regions_of_turned_images(orientation: int, comparisons: Any) -> None:
             region = random_region(draw, width, height)
             assert compare(data, f"file {number}, {region}", region=region, exif_orientation=True)
     comparisons(60 * 5)
+
+
+def test_exif_in_several_segments(comparisons: Any) -> None:
+    """They are one block, wherever it is cut; and a second name at its head is passed over."""
+    draw = random.Random(15)
+    plain = encoded(picture(draw, 20, 10))
+    exif = Image.Exif()
+    exif[0x010E] = "a description long enough to lie outside of the list"
+    exif[0x0112] = 6
+    block = exif.tobytes()[6:]
+    name = b"Exif\0\0"
+    count = 0
+    for cut in range(len(block) + 1):
+        for between in (b"", segment(0xFE, b"comment"), segment(0xE1, name)):
+            segments = segment(0xE1, name + block[:cut]) + between + segment(0xE1, name + block[cut:])
+            for data in (SOI + segments + plain[2:], plain[:20] + segments + plain[20:]):
+                compare(data, f"cut at {cut}, {between!r} between", exif_orientation=True)
+                count += 1
+    three = b"".join(segment(0xE1, name + part) for part in (name, block[:10], block[10:] + bytes(60000)))
+    assert compare(SOI + three + plain[2:], "three segments", exif_orientation=True)
+    comparisons(count + 1)

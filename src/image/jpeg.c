@@ -56,7 +56,7 @@ typedef struct jpeg_codec {
     bool rows_done; /* wanting more data is no failure any more */
     bool smoothed;
     sk_jpeg_progress progress; /* of a progressive file */
-    sk_buffer pixels, line, averages;
+    sk_buffer pixels, line, averages, joined;
     sk_jpeg_lossless lossless;
 } jpeg_codec;
 
@@ -164,6 +164,7 @@ static void destroy(void *codec)
     sk_buffer_free(&self->pixels);
     sk_buffer_free(&self->line);
     sk_buffer_free(&self->averages);
+    sk_buffer_free(&self->joined);
     sk_jpeg_lossless_free(&self->lossless);
     sk_free(self);
 }
@@ -209,13 +210,22 @@ static void *create(const stoker_image_settings *settings)
 }
 
 /* As PIL.ImageOps.exif_transpose: the EXIF tag, or what the XMP packet says where there is none. */
-static stoker_status read_orientation(const sk_jpeg_info *info, int *orientation)
+static stoker_status read_orientation(jpeg_codec *self, int *orientation)
 {
+    const sk_jpeg_info *info = &self->info;
+    const uint8_t *exif = info->exif;
     bool found = false;
     stoker_status status = STOKER_OK;
 
-    if (info->exif_segments > 0)
-        status = sk_exif_orientation(info->exif, info->exif_size, 2, orientation, &found);
+    if (info->joined_size > info->exif_size) {
+        status = sk_buffer_reserve(&self->joined, info->joined_size);
+        if (status != STOKER_OK)
+            return status;
+        sk_jpeg_join_exif(self->data, self->size, info, self->joined.data);
+        exif = self->joined.data;
+    }
+    if (exif != NULL)
+        status = sk_exif_orientation(exif, info->joined_size, 2, orientation, &found);
     if (status == STOKER_ERR_DATA && !info->has_density)
         return STOKER_OK; /* Pillow has asked this block for the density before, and kept the failure to itself */
     if (status == STOKER_OK && !found && info->xmp != NULL)
@@ -236,7 +246,7 @@ static stoker_status open_image(void *codec, const uint8_t *data, size_t size, s
     header->width = self->info.width;
     header->height = self->info.height;
     header->orientation = 1;
-    return self->orient ? read_orientation(&self->info, &header->orientation) : STOKER_OK;
+    return self->orient ? read_orientation(self, &header->orientation) : STOKER_OK;
 }
 
 /* Reads libjpeg's header and sets what Pillow sets. */

@@ -11,10 +11,13 @@
 #define APP1 0xE1
 #define APP2 0xE2
 
+#define EXIF_NAME 6 /* bytes of "Exif" and two zeros */
+
 typedef struct walk {
     const uint8_t *data;
     size_t size;
     size_t at;
+    uint8_t *joined; /* where the EXIF block is put together, or NULL */
 } walk;
 
 /* The body of a segment whose length field is next. Pillow reads length - 2 bytes, and nothing where that is not positive. */
@@ -79,18 +82,28 @@ static stoker_status check_tables(walk *w)
     return status;
 }
 
-static void note_application(uint8_t marker, const uint8_t *body, size_t length, sk_jpeg_info *info)
+static void note_exif(const walk *w, const uint8_t *body, size_t length, sk_jpeg_info *info)
+{
+    size_t name = info->exif == NULL ? 0 : EXIF_NAME;
+
+    if (info->exif == NULL) {
+        info->exif = body;
+        info->exif_size = length;
+    }
+    if (w->joined != NULL)
+        memcpy(w->joined + info->joined_size, body + name, length - name);
+    info->joined_size += length - name;
+}
+
+static void note_application(const walk *w, uint8_t marker, const uint8_t *body, size_t length, sk_jpeg_info *info)
 {
     static const char xmp[] = "http://ns.adobe.com/xap/1.0/";
 
     if (marker == APP0 && length >= 12 && memcmp(body, "JFIF", 4) == 0) {
         if (body[7] == 1 || body[7] == 2)
             info->has_density = true;
-    } else if (marker == APP1 && length >= 6 && memcmp(body, "Exif\0\0", 6) == 0) {
-        if (info->exif_segments++ == 0) {
-            info->exif = body;
-            info->exif_size = length;
-        }
+    } else if (marker == APP1 && length >= EXIF_NAME && memcmp(body, "Exif\0\0", EXIF_NAME) == 0) {
+        note_exif(w, body, length, info);
     } else if (marker == APP1 && length >= sizeof xmp && memcmp(body, xmp, sizeof xmp) == 0) {
         info->xmp = body + sizeof xmp;
         info->xmp_size = length - sizeof xmp;
@@ -110,9 +123,9 @@ static bool is_frame(uint8_t marker)
     return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) || marker == DHP;
 }
 
-stoker_status sk_jpeg_markers(const uint8_t *data, size_t size, sk_jpeg_info *info)
+static stoker_status walk_segments(const uint8_t *data, size_t size, sk_jpeg_info *info, uint8_t *joined)
 {
-    walk w = {.data = data, .size = size, .at = 3};
+    walk w = {.data = data, .size = size, .at = 3, .joined = joined};
     uint8_t before = 0xFF; /* the third byte of the file, which the sniff saw */
 
     memset(info, 0, sizeof *info);
@@ -148,7 +161,7 @@ stoker_status sk_jpeg_markers(const uint8_t *data, size_t size, sk_jpeg_info *in
         } else if (has_body(marker)) {
             status = read_segment(&w, &body, &length);
             if (status == STOKER_OK)
-                note_application(marker, body, length, info);
+                note_application(&w, marker, body, length, info);
         } else {
             status = STOKER_OK;
         }
@@ -166,6 +179,19 @@ stoker_status sk_jpeg_markers(const uint8_t *data, size_t size, sk_jpeg_info *in
         before = data[w.at++];
     }
     return sk_fail(STOKER_ERR_DATA, "JPEG: the file ends before its image data");
+}
+
+stoker_status sk_jpeg_markers(const uint8_t *data, size_t size, sk_jpeg_info *info)
+{
+    return walk_segments(data, size, info, NULL);
+}
+
+void sk_jpeg_join_exif(const uint8_t *data, size_t size, const sk_jpeg_info *info, uint8_t *joined)
+{
+    sk_jpeg_info again;
+
+    if (info->joined_size > 0)
+        (void)walk_segments(data, size, &again, joined); /* as well as it went before */
 }
 
 bool sk_jpeg_scan_ends(const uint8_t *data, size_t size, size_t at, uint8_t *next)
