@@ -209,6 +209,27 @@ def written_progressive(
     return b"".join([*parts, EOI])
 
 
+def written_lossless(draw: random.Random, width: int, height: int, components: int, restart_rows: int) -> bytes:
+    """A lossless file of random differences, with any predictor and point transform, its tables shared or not."""
+    predictor, low = draw.randint(1, 7), draw.choice([0, 0, 0, 1, 3, 7])
+    parts = [SOI, flat_table(0x00, bytes(range(17)), 5)]
+    frame = b"".join(bytes([n + 1, 0x11, 0]) for n in range(components))
+    parts.append(segment(0xC3, struct.pack(">BHHB", 8, height, width, components) + frame))
+    if restart_rows:
+        parts.append(segment(0xDD, struct.pack(">H", restart_rows * width)))
+    scan = b"".join(bytes([n + 1, 0]) for n in range(components))
+    parts.append(segment(0xDA, bytes([components]) + scan + bytes([predictor, 0, low])))
+    bits = Bits()
+    for y in range(height):
+        if restart_rows and y and y % restart_rows == 0:
+            parts += [bits.flush(), bytes([0xFF, 0xD0 + (y // restart_rows - 1) % 8])]
+        for _ in range(width * components):
+            size = draw.choice([0, 1, 2, 2, 3, 4, 7, 8, 16 if draw.random() < 0.1 else 5])
+            bits.put(size, 5)
+            bits.put(draw.getrandbits(size) if 0 < size < 16 else 0, size if size < 16 else 0)
+    return b"".join([*parts, bits.flush(), EOI])
+
+
 SAMPLINGS: list[Sampling] = [
     ((1, 1),),
     ((2, 2),),
@@ -441,6 +462,22 @@ def test_broken_progressive_files(mode: str, comparisons: Any) -> None:
                 data[draw.randrange(start, len(data))] = draw.choice([draw.randrange(256), 0xFF, 0xD9, 0xD3])
         compare(bytes(data), f"file {number}")
     comparisons(1500)
+
+
+# -------------------------------------------------------------------------------------------------------- lossless
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_lossless(components: int, comparisons: Any) -> None:
+    draw = random.Random(16)
+    count = 0
+    for number in range(250):
+        width, height = draw.randint(1, 40), draw.randint(1, 40)
+        data = written_lossless(draw, width, height, components, draw.choice([0, 0, 1, 2, 5]))
+        assert compare(data, f"file {number}"), "Pillow must read this file"
+        check_regions(data, f"file {number}", [random_region(draw, width, height) for _ in range(3)])
+        count += 4
+    comparisons(count)
 
 
 # ------------------------------------------------------------------------------------------------- limits, orientation

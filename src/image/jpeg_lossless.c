@@ -36,9 +36,11 @@ typedef struct lossless {
     component part[MAX_COMPONENTS];
     int32_t components, width, height;
     int32_t predictor, shift;
-    uint32_t restart_interval;
+    uint32_t restart_interval, next_restart;
     uint64_t bits;
     int32_t bit_count;
+    int32_t made_up; /* of those, the last are zeros that stand for missing data */
+    bool starved;    /* made-up bits have been used since the last restart */
     bool marker_hit; /* no more entropy-coded bytes */
     bool wants_more; /* bits were wanted past the end of the file */
     bool damaged;
@@ -177,6 +179,9 @@ static void fill_bits(lossless *l)
                 l->at++;
             } else if (l->at + 1 < l->size && l->data[l->at + 1] == 0) {
                 l->at += 2;
+            } else if (l->at + 1 < l->size && l->data[l->at + 1] == 0xFF) {
+                l->at++; /* padding before a marker, or before a zero */
+                continue;
             } else {
                 byte = 0;
                 /* At the very end an FF alone is neither data nor marker. */
@@ -188,6 +193,8 @@ static void fill_bits(lossless *l)
         }
         if (!l->marker_hit && l->at >= l->size && byte == 0)
             l->wants_more = true;
+        if (l->marker_hit)
+            l->made_up += 8;
         l->bits |= byte << (56 - l->bit_count);
         l->bit_count += 8;
     }
@@ -203,6 +210,8 @@ static uint32_t take_bits(lossless *l, int32_t count)
 
     l->bits <<= count;
     l->bit_count -= count;
+    if (l->bit_count < l->made_up)
+        l->starved = l->damaged = true;
     return value;
 }
 
@@ -217,6 +226,8 @@ static int32_t take_difference(lossless *l, const table *t)
             break;
         }
     }
+    if (category < 0)
+        (void)take_bits(l, 1); /* libjpeg gives up at the 17th bit */
     if (category < 0 || category > 16) {
         l->damaged = true;
         return 0;
@@ -250,18 +261,41 @@ static int32_t predict(int32_t predictor, int32_t left, int32_t above, int32_t a
     }
 }
 
-/* Steps over the restart marker that must be next. */
+/* Steps over the restart marker that must be next. Where another stands there, libjpeg leaves it for later if it is no restart marker
+ * or one of the next two, passes over it if it is one of the last two (or no marker at all), and else takes it for the right one. */
 static void restart(lossless *l)
 {
+    uint32_t wanted = l->next_restart;
+
+    l->next_restart = (wanted + 1) & 7;
     l->bits = 0;
     l->bit_count = 0;
+    l->made_up = 0;
     l->marker_hit = false;
-    while (l->at + 1 < l->size && !(l->data[l->at] == 0xFF && l->data[l->at + 1] != 0 && l->data[l->at + 1] != 0xFF))
-        l->at++;
-    if (l->at + 1 < l->size && l->data[l->at + 1] >= 0xD0 && l->data[l->at + 1] <= 0xD7)
-        l->at += 2;
-    else
+    for (;; l->at++) {
+        if (l->at + 1 >= l->size) {
+            l->wants_more = true;
+            return;
+        }
+        uint8_t marker = l->data[l->at + 1];
+
+        if (l->data[l->at] != 0xFF || marker == 0 || marker == 0xFF)
+            continue;
+        uint32_t ahead = ((uint32_t)marker - 0xD0 - wanted) & 7;
+        bool is_restart = marker >= 0xD0 && marker <= 0xD7;
+
+        if (is_restart && ahead == 0)
+            break;
         l->damaged = true;
+        if (marker < 0xC0 || (is_restart && ahead >= 6))
+            continue;
+        if (is_restart && ahead > 2)
+            break;
+        l->marker_hit = true;
+        return;
+    }
+    l->at += 2;
+    l->starved = false;
 }
 
 /* Rows of differences become samples (before the point transform) in two rows by turns, then bytes in `out`, interleaved. */
@@ -270,7 +304,7 @@ static void decode_rows(lossless *l, uint16_t *rows, uint8_t *out)
     size_t row = (size_t)l->width * (size_t)l->components;
     uint32_t mcus = 0;
     int32_t start = 1 << (8 - l->shift - 1);
-    bool first_line = true;
+    bool first_line = true, no_data = false;
 
     for (int32_t y = 0; y < l->height; y++) {
         uint16_t *now = rows + (size_t)(y & 1) * row;
@@ -282,6 +316,9 @@ static void decode_rows(lossless *l, uint16_t *rows, uint8_t *out)
                 mcus = 0;
                 first_line = true;
             }
+            if (x == 0)
+                no_data = l->starved; /* libjpeg begins anew with each row that has no data at all */
+            first_line = first_line || no_data;
             mcus++;
             for (int32_t c = 0; c < l->components; c++) {
                 size_t i = (size_t)x * (size_t)l->components + (size_t)c;
@@ -294,7 +331,9 @@ static void decode_rows(lossless *l, uint16_t *rows, uint8_t *out)
                     prediction = before[i];
                 else
                     prediction = predict(l->predictor, left, before[i], before[i - (size_t)l->components]);
-                now[i] = (uint16_t)(prediction + take_difference(l, &l->tables[l->part[c].table]));
+                now[i] = (uint16_t)prediction;
+                if (!no_data)
+                    now[i] = (uint16_t)(prediction + take_difference(l, &l->tables[l->part[c].table]));
             }
         }
         first_line = false;
