@@ -15,7 +15,7 @@
 
 #define MAX_COMPONENTS 4
 #define TABLES         4
-#define LOOKUP_BITS    8
+#define BLOCK          65536 /* bytes that Pillow reads at a time */
 
 typedef struct table {
     bool defined;
@@ -90,7 +90,9 @@ static stoker_status define_tables(lossless *l, const uint8_t *body, size_t leng
 
 static stoker_status read_scan(lossless *l, const uint8_t *body, size_t length)
 {
-    if (length < 4 || body[0] != l->components || length < 4 + 2 * (size_t)l->components)
+    if (length < 1 || length != 4 + 2 * (size_t)body[0])
+        return sk_fail(STOKER_ERR_DATA, "JPEG: a scan header of %zu bytes", length);
+    if (body[0] != l->components)
         return sk_fail(STOKER_ERR_UNSUPPORTED, "JPEG: unsupported: a lossless file with a scan for each component");
     for (int32_t i = 0; i < l->components; i++) {
         const uint8_t *entry = body + 1 + 2 * i;
@@ -342,6 +344,69 @@ static void decode_rows(lossless *l, uint16_t *rows, uint8_t *out)
     }
 }
 
+/* Whether libjpeg would take the Huffman tables in `length` bytes, of which `there` are in the file. */
+static bool tables_are_sound(const uint8_t *body, size_t length, size_t there)
+{
+    while (length > 16) {
+        size_t total = 0;
+
+        if (there < 17)
+            return true; /* it waits for the rest */
+        for (int i = 1; i <= 16; i++)
+            total += body[i];
+        if (total > 256 || total > length - 17)
+            return false;
+        if (there - 17 < total)
+            return true;
+        if ((body[0] & ~0x10) >= TABLES)
+            return false;
+        body += 17 + total;
+        length -= 17 + total;
+        there -= 17 + total;
+    }
+    return length == 0;
+}
+
+/* After the last row libjpeg reads markers up to EOI, in what Pillow has read of the file; a frame, a scan, a second start and an
+ * unknown marker are errors there. */
+static stoker_status check_rest(const lossless *l)
+{
+    size_t visible = (l->at + BLOCK - 1) / BLOCK * BLOCK;
+    size_t end = visible < l->size ? visible : l->size;
+
+    for (size_t at = l->at; at + 1 < end;) {
+        uint8_t marker = l->data[at + 1];
+
+        if (l->data[at] != 0xFF || marker == 0 || marker == 0xFF) {
+            at++;
+            continue;
+        }
+        at += 2;
+        if (marker == 0xD9)
+            break;
+        if (marker == 0x01 || (marker >= 0xD0 && marker <= 0xD7))
+            continue;
+        bool known = marker == 0xC4 || marker == 0xCC || (marker >= 0xDB && marker <= 0xDD) ||
+                     (marker >= 0xE0 && marker <= 0xEF) || marker == 0xFE;
+
+        if (!known)
+            return sk_fail(STOKER_ERR_DATA, "JPEG: a marker FF %02X follows the image data", marker);
+        if (end - at < 2)
+            break;
+        size_t length = read_16(l->data + at);
+
+        bool sound = length >= 2 && (marker != 0xDD || length == 4) &&
+                     (marker != 0xC4 || tables_are_sound(l->data + at + 2, length - 2, end - at - 2));
+
+        if (!sound)
+            return sk_fail(STOKER_ERR_DATA, "JPEG: a broken segment FF %02X follows the image data", marker);
+        if (length > end - at)
+            break;
+        at += length;
+    }
+    return STOKER_OK;
+}
+
 void sk_jpeg_lossless_free(sk_jpeg_lossless *self)
 {
     sk_buffer_free(&self->pixels);
@@ -378,6 +443,9 @@ stoker_status sk_jpeg_lossless_decode(sk_jpeg_lossless *self, const uint8_t *dat
     decode_rows(&l, (uint16_t *)self->rows.data, pixels);
     if (l.wants_more)
         return sk_fail(STOKER_ERR_DATA, "JPEG: image file is truncated");
+    status = check_rest(&l);
+    if (status != STOKER_OK)
+        return status;
     if (info->components == 1) {
         for (size_t i = row * (size_t)info->height; i-- > 0;)
             pixels[3 * i] = pixels[3 * i + 1] = pixels[3 * i + 2] = pixels[i];
