@@ -282,9 +282,7 @@ static uint8_t multiply_255(uint32_t a, uint32_t b)
     return (uint8_t)(((product >> 8) + product) >> 8);
 }
 
-/* `count` pixels of libjpeg's output → RGB. CMYK arrives inverted, as Adobe writes it and Pillow assumes (rawmode "CMYK;I"); CMYK to
- * RGB as Pillow's Convert.c does it. */
-static void to_rgb(uint8_t *out, const uint8_t *in, size_t count, int32_t components)
+void sk_jpeg_to_rgb(uint8_t *out, const uint8_t *in, size_t count, int32_t components)
 {
     for (size_t i = 0; i < count; i++, out += 3, in += components) {
         if (components == 1) {
@@ -317,7 +315,7 @@ static void read_rows(jpeg_codec *self, uint8_t *out, int32_t rows)
         JDIMENSION got = jpeg_read_scanlines(jpeg, lines, direct ? wanted : 1);
 
         if (!direct && got > 0)
-            to_rgb(out + (size_t)y * row_bytes, self->line.data, jpeg->output_width, self->info.components);
+            sk_jpeg_to_rgb(out + (size_t)y * row_bytes, self->line.data, jpeg->output_width, self->info.components);
         y += (int32_t)got;
     }
 }

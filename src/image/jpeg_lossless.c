@@ -386,6 +386,13 @@ static stoker_status check_rest(const lossless *l)
             break;
         if (marker == 0x01 || (marker >= 0xD0 && marker <= 0xD7))
             continue;
+        if (marker == 0xDA) { /* a second scan; where its header is cut off, libjpeg waits for the rest */
+            size_t count = end - at < 3 ? 0 : l->data[at + 2];
+
+            if (end - at < 3 ||
+                (count >= 1 && count <= 4 && read_16(l->data + at) == 2 * count + 6 && end - at < 2 * count + 6))
+                break;
+        }
         bool known = marker == 0xC4 || marker == 0xCC || (marker >= 0xDB && marker <= 0xDD) ||
                      (marker >= 0xE0 && marker <= 0xEF) || marker == 0xFE;
 
@@ -395,7 +402,10 @@ static stoker_status check_rest(const lossless *l)
             break;
         size_t length = read_16(l->data + at);
 
-        bool sound = length >= 2 && (marker != 0xDD || length == 4) &&
+        /* Of a quantisation or arithmetic table the number is checked. */
+        bool numbered = end - at < 3 || length < 3 || (marker != 0xDB && marker != 0xCC) ||
+                        (marker == 0xDB ? (l->data[at + 2] & 15) < 4 : l->data[at + 2] < 32);
+        bool sound = length >= 2 && numbered && (marker != 0xDD || length == 4) &&
                      (marker != 0xC4 || tables_are_sound(l->data + at + 2, length - 2, end - at - 2));
 
         if (!sound)
@@ -425,12 +435,12 @@ stoker_status sk_jpeg_lossless_decode(sk_jpeg_lossless *self, const uint8_t *dat
     if (status != STOKER_OK)
         return status;
     /* libjpeg-turbo converts no colours in lossless files, and takes 3 components for RGB unless a marker says YCbCr. */
-    if (info->components == 4 || (info->components == 3 && (l.jfif || l.adobe_ycc)))
+    if ((info->components == 4 && l.adobe_ycc) || (info->components == 3 && (l.jfif || l.adobe_ycc)))
         return sk_fail(STOKER_ERR_UNSUPPORTED,
-                       "JPEG: unsupported: lossless with another colour space than gray or RGB");
+                       "JPEG: unsupported: lossless with another colour space than gray, RGB or CMYK");
     if (l.restart_interval % (uint32_t)info->width != 0)
         return sk_fail(STOKER_ERR_DATA, "JPEG: a lossless restart interval must be whole rows");
-    if (!sk_multiply(3 * (size_t)info->width, (size_t)info->height, &total))
+    if (!sk_multiply((info->components == 4 ? 4 : 3) * (size_t)info->width, (size_t)info->height, &total))
         return sk_fail(STOKER_ERR_LIMIT, "JPEG: %d x %d pixels do not fit in memory", info->width, info->height);
     status = sk_buffer_reserve(&self->pixels, total);
     if (status == STOKER_OK)
@@ -450,6 +460,8 @@ stoker_status sk_jpeg_lossless_decode(sk_jpeg_lossless *self, const uint8_t *dat
         for (size_t i = row * (size_t)info->height; i-- > 0;)
             pixels[3 * i] = pixels[3 * i + 1] = pixels[3 * i + 2] = pixels[i];
     }
+    if (info->components == 4)
+        sk_jpeg_to_rgb(pixels, pixels, (size_t)info->width * (size_t)info->height, 4);
     snprintf(warning, SK_WARNING_SIZE, "%srare kind: lossless", l.damaged ? "corrupt JPEG data; " : "");
     *out = (sk_pixels){.data = pixels,
                        .stride = 3 * (size_t)info->width,

@@ -21,4 +21,8 @@ void sk_jpeg_lossless_free(sk_jpeg_lossless *self);
 stoker_status sk_jpeg_lossless_decode(sk_jpeg_lossless *self, const uint8_t *data, size_t size,
                                       const sk_jpeg_info *info, sk_pixels *out, char *warning);
 
+/* `count` pixels of 1 or 4 components → RGB, which may be in the same place if they have 4 (jpeg.c). CMYK is inverted, as Adobe writes
+ * it and Pillow assumes (rawmode "CMYK;I"); CMYK to RGB as Pillow's Convert.c does it. */
+void sk_jpeg_to_rgb(uint8_t *out, const uint8_t *in, size_t count, int32_t components);
+
 #endif
