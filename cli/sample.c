@@ -22,7 +22,7 @@ static const char help[] =
     "\n"
     "  --kind KIND       photos: class folders of JPEG files (default); cifar: CIFAR-10's binary layout\n"
     "  --count N         samples (photos: 500; cifar: 10000, and a fifth as many test samples)\n"
-    "  --classes N       photos: classes (10)\n"
+    "  --classes N       photos: classes (10, or as many as there are samples)\n"
     "  --size WxH        photos: one size for all (sizes around 500x375, as photos come)\n"
     "  --seed N          (0)\n"
     "  --threads N       (all cores that may be used)\n"
@@ -284,7 +284,7 @@ static int draw_photos(job *j, int64_t threads)
 
 int cli_sample(int argc, char **argv)
 {
-    job j = {.classes = SHAPES, .lock = PTHREAD_MUTEX_INITIALIZER};
+    job j = {.lock = PTHREAD_MUTEX_INITIALIZER};
     int32_t kind = 0;
     int64_t threads = 0;
     bool json = false, force = false;
@@ -307,6 +307,8 @@ int cli_sample(int argc, char **argv)
 
     if (j.count == 0)
         j.count = cifar ? 10000 : 500;
+    if (j.classes == 0)
+        j.classes = j.count < SHAPES ? j.count : SHAPES;
     if (!cifar && j.count < j.classes)
         return fail(EXIT_USAGE, "sample: %lld samples cannot fill %lld classes", (long long)j.count,
                     (long long)j.classes);
