@@ -276,6 +276,19 @@ def test_another_thread_closes_a_loader_that_is_waited_for() -> None:
     assert "closed" in str(waiter.error)
 
 
+def test_a_signal_handler_closes_the_loader_that_is_waited_for() -> None:
+    """The handler runs within the wait; what it freed is not touched any more."""
+    loader = slow()
+    before = signal.signal(signal.SIGALRM, lambda *_: loader.close())
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(ValueError, match="closed"):
+            next(iter(loader))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_second_thread_is_told_that_the_loader_is_in_use() -> None:
     loader = slow()
     iterator = iter(loader)

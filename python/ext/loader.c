@@ -197,9 +197,11 @@ static PyObject *loader_next(PyObject *self, PyObject *unused)
 
     (void)unused;
     do {
-        stoker_loader *handle = handle_of(self); /* a signal's handler or another thread may have closed it */
+        if (PyErr_CheckSignals() != 0)
+            return NULL;
+        stoker_loader *handle = handle_of(self); /* only now: a signal's handler or another thread may have closed it */
 
-        if (handle == NULL || PyErr_CheckSignals() != 0)
+        if (handle == NULL)
             return NULL;
         begin_use(self);
         Py_BEGIN_ALLOW_THREADS status = stoker_loader_next_within(handle, SLICE_MILLISECONDS, &batch);
