@@ -251,3 +251,38 @@ def test_refused_by_name(transform: Any, name: str) -> None:
     with pytest.raises(stoker.SettingError, match=name) as caught:
         stoker.from_torchvision(v2.Compose([before, *steps]))
     assert f"(position {len(steps)})" in str(caught.value)  # the last is what is refused
+
+
+NORMALIZE = ([0.5, 0.4, 0.3], [0.2, 0.3, 0.4])
+LISTS = [
+    [v1.Resize(32), v1.CenterCrop(30), v1.ToTensor(), v1.Normalize(*NORMALIZE)],
+    [v2.Grayscale(1), v2.RGB(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)],
+    [v1.Compose([v1.CenterCrop(30), v1.PILToTensor()]), [v1.ConvertImageDtype(torch.float32)]],
+    [v1.PILToTensor(), v1.CenterCrop(30)],
+]
+
+
+@pytest.mark.parametrize("steps", LISTS)
+def test_a_list_is_what_a_compose_of_it_is(steps: list[Any], comparisons: Callable[[int], None]) -> None:
+    """What one of torchvision's transforms means depends on those before it."""
+    flat = [one for step in steps for one in (step if isinstance(step, list) else [step])]
+    images = np.stack([pixels(50, 60), pixels(50, 60)[::-1]])
+    with stoker.Loader((images, [0, 1]), steps, batch=2, shuffle=False, output="torch") as loader:
+        got, _ = next(iter(loader))
+    right = torch.stack([torch.as_tensor(v1.Compose(flat)(Image.fromarray(image))) for image in images])
+    assert got.dtype == right.dtype
+    assert torch.equal(got, right)
+    comparisons(len(images))
+
+
+@pytest.mark.parametrize("first", ["center_crop(30) to_tensor", stoker.Spec("center_crop(30) normalize(imagenet)")])
+def test_text_and_specs_may_precede_torchvisions(first: Any) -> None:
+    text = first if isinstance(first, str) else first.text
+    mixed = stoker.from_torchvision([first, v1.Normalize(*NORMALIZE)])
+    assert stoker.Spec(mixed) == stoker.Spec(f"{text} normalize((0.5,0.4,0.3),(0.2,0.3,0.4))")
+    gray = stoker.from_torchvision(["grayscale(1)", v2.RGB(), v1.ToTensor()])
+    assert gray == "grayscale(1) grayscale(num_output_channels=3) to_tensor"
+    with pytest.raises(stoker.SettingError, match="Resize"):
+        stoker.from_torchvision([first, v1.Resize(20)])
+    with pytest.raises(stoker.SettingError, match="resise"):
+        stoker.from_torchvision([v1.CenterCrop(30), "resise(3)"])

@@ -18,21 +18,21 @@ class CannotTakeOver(SettingError):
 
 def spec_text(ops: Any, channels: int = 3) -> str:
     """Whatever a Loader takes as `ops`, as a spec's text, for images of so many channels."""
-    if ops is None:
-        return ""
-    if isinstance(ops, str):
-        return ops
-    if isinstance(ops, Spec):
-        return ops.text
-    if isinstance(ops, own.Transform):
-        return ops.spec
-    if isinstance(ops, (list, tuple)):
-        return " ".join(spec_text(op, channels) for op in ops)
-    return from_torchvision(ops, channels)
+    steps = _flatten(ops)
+    if all(isinstance(step, (str, Spec, own.Transform)) for step in steps):
+        return " ".join(_own_text(step) for step in steps)
+    # What one of torchvision's transforms means depends on those before it, so the list is taken as a whole.
+    return from_torchvision(steps, channels)
+
+
+def _own_text(step: str | Spec | own.Transform) -> str:
+    if isinstance(step, str):
+        return step
+    return step.text if isinstance(step, Spec) else step.spec
 
 
 def from_torchvision(transform: Any, channels: int = 3) -> str:
-    """The spec of a torchvision transform or Compose (v1 or v2).
+    """The spec of a torchvision transform or Compose (v1 or v2), or of a list of them.
 
     :param channels: of the images that it is for, 3 or 1; only v2.RGB depends on it.
     :raises CannotTakeOver: naming the transform that has no equal here, and its place.
@@ -97,6 +97,8 @@ def _check_state(step: Any, state: str) -> None:
 
 def _state_after(step: Any, state: str) -> str:
     name = _name(step)
+    if isinstance(step, (str, Spec)):
+        return "float" if {"to_tensor", "normalize"} & {name for name, _ in _named(step)} else state
     if name in ("ToImage", "PILToTensor"):
         return "uint8"
     if name in ("ToTensor", "ToDtype", "ConvertImageDtype", "Normalize"):
@@ -106,13 +108,22 @@ def _state_after(step: Any, state: str) -> str:
 
 def _channels_after(step: Any, channels: int) -> int:
     name = _name(step)
+    if isinstance(step, (str, Spec)):
+        counts = [arguments for name, arguments in _named(step) if name == "grayscale"]
+        return int(counts[-1].partition("=")[2]) if counts else channels
     if name == "Grayscale":
         return step.arguments["num_output_channels"] if isinstance(step, own.Transform) else step.num_output_channels
     return 3 if name == "RGB" else channels
 
 
+def _named(step: str | Spec) -> list[tuple[str, str]]:
+    """(name, arguments) of the transforms of a text, canonical: no argument holds a blank."""
+    whole = (step if isinstance(step, Spec) else Spec(step)).text.split()
+    return [(name, arguments.rstrip(")")) for name, _, arguments in (one.partition("(") for one in whole)]
+
+
 def _name(step: Any) -> str:
-    return getattr(step, "__name__", type(step).__name__)
+    return repr(step) if isinstance(step, str) else getattr(step, "__name__", type(step).__name__)
 
 
 def _modules() -> tuple[Any, Any]:
@@ -123,9 +134,11 @@ def _modules() -> tuple[Any, Any]:
 
 
 def _flatten(transform: Any) -> list[Any]:
-    """The steps of nested Compose objects."""
+    """The steps of nested lists and Compose objects."""
     if transform is None:
         return []
+    if isinstance(transform, (list, tuple)):
+        return [step for inner in transform for step in _flatten(inner)]
     if "torchvision" not in sys.modules:
         return [transform]
     v1, v2 = _modules()
@@ -236,10 +249,8 @@ def _table() -> dict[type, Callable[[Any], own.Transform | None]]:
 
 
 def _convert(step: Any, channels: int) -> str:
-    if isinstance(step, own.Transform):
-        return step.spec
-    if isinstance(step, Spec):
-        return step.text
+    if isinstance(step, (str, Spec, own.Transform)):
+        return _own_text(step)
     if "torchvision" not in sys.modules:
         raise CannotTakeOver(f"{_name(step)}: not a transform that Stoker knows")
     if type(step) is _modules()[1].RGB:
