@@ -297,6 +297,10 @@ def test_manual_seed_makes_it_reproducible(make: Made) -> None:
     assert torch.equal(first(), one)
     assert not torch.equal(one, other)
     assert torch.equal(first(torch.Generator().manual_seed(5)), first(torch.Generator().manual_seed(5)))
+    # Of a sampler that has a generator of its own, too.
+    samplers = [RandomSampler(dataset, generator=torch.Generator().manual_seed(seed)) for seed in (5, 5, 6)]
+    seeds = [stoker.accelerate(DataLoader(dataset, batch_size=20, sampler=sampler)).seed for sampler in samplers]
+    assert seeds[0] == seeds[1] != seeds[2]
     loader = DataLoader(dataset, batch_size=20, shuffle=True)
     fast = stoker.accelerate(loader, seed=11)
     assert fast.seed == 11
@@ -435,6 +439,12 @@ def test_refused_datasets_are_named(make: Made, folder: Path, tmp_path: Path) ->
     refusal(DataLoader(ConcatDataset([make("CIFAR10", GRAY), make("MNIST", GRAY)])), "gray and of RGB")
     refusal(DataLoader(ConcatDataset([MyDataset(), datasets.FakeData()])), "MyDataset", "FakeData")
     refusal(DataLoader(Subset(make("CIFAR10", PLAIN), [])), "without samples")
+    changed = make("CIFAR10", PLAIN)
+    changed.targets = changed.targets[:3]
+    refusal(DataLoader(changed), "images and labels of shape (3,)")
+    changed = make("CIFAR10", PLAIN)
+    changed.data = changed.data.astype(np.float32)
+    refusal(DataLoader(changed), "CIFAR10: images are uint8")
     refusal(DataLoader(make("CIFAR10", PLAIN), sampler=SubsetRandomSampler([])), "without samples")
     (tmp_path / "a").mkdir()
     for kind in ["bmp", "png", "TIFF"]:

@@ -686,6 +686,17 @@ def test_apply_agrees_with_the_loader(tmp_path: Path) -> None:
         spec.apply(IMAGES[0], [])
 
 
+def test_a_region_is_four_numbers(tmp_path: Path) -> None:
+    data = encoded(Image.fromarray(IMAGES[0]), tmp_path)
+    whole = stoker.decode(data)
+    for region in [(1, 2, 3, 4), [1, 2, 3, 4], np.array([1, 2, 3, 4])]:
+        assert np.array_equal(stoker.decode(data, region), whole[2:6, 1:4])  # type: ignore[arg-type]
+    with pytest.raises(stoker.SettingError, match="left, top, width, height"):
+        stoker.decode(data, (1, 2, 3))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        stoker.decode(data, 5)  # type: ignore[arg-type]
+
+
 def test_the_machine_is_described() -> None:
     assert stoker.cpu() in ("scalar", "avx2", "avx512", "neon")
     assert 1 <= stoker.usable_cores() <= len(os.sched_getaffinity(0))

@@ -165,6 +165,10 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *keywo
         PyErr_SetString(PyExc_BufferError, "a tensor in host memory has no stream");
         return NULL;
     }
+    if ((version != Py_None && !PyTuple_Check(version)) || (device != Py_None && !PyTuple_Check(device))) {
+        PyErr_SetString(PyExc_TypeError, "max_version and dl_device are pairs of integers");
+        return NULL;
+    }
     if (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor))
         return NULL;
     if (device != Py_None && !PyArg_ParseTuple(device, "ii", &device_type, &device_id))

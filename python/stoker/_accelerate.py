@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._compose import Taken, split_torchvision
-from ._core import StokerError
+from ._core import SettingError, StokerError
 from ._dataset import Dataset
 from ._loader import Loader
 from ._spec import Spec
@@ -51,8 +51,8 @@ def accelerate(loader: Any, *, fallback: bool = False, threads: int = 0, seed: i
 
     :param fallback: transforms that cannot be taken over, and all after them, run in Python after Stoker's part.
     :param threads: 0: as many as this process may use cores.
-    :param seed: of order and draws; None: taken from the DataLoader's generator, or torch's default one, so that
-        ``torch.manual_seed`` makes it reproducible.
+    :param seed: of order and draws; None: taken from the generator of the DataLoader or of its sampler, or torch's
+        default one, so that ``torch.manual_seed`` makes it reproducible.
     :raises NotAccelerated: naming all that cannot be taken over.
     """
     reasons: list[str] = []
@@ -71,7 +71,8 @@ def accelerate(loader: Any, *, fallback: bool = False, threads: int = 0, seed: i
     if len(dataset) == 0 or (indices is not None and len(indices) == 0):
         raise NotAccelerated(["a dataset without samples"])
     if seed is None:
-        seed = _draw_seed(loader.generator)
+        own_generator = loader.generator if loader.generator is not None else getattr(loader.sampler, "generator", None)
+        seed = _draw_seed(own_generator)
     if indices is not None:
         dataset = dataset.subset(indices)
         labels = labels[indices] if labels is not None else None
@@ -160,7 +161,12 @@ def _read_leaf(dataset: Any, reasons: list[str]) -> _Leaf | None:
     elif kind in (datasets.CIFAR10, datasets.CIFAR100, datasets.MNIST, datasets.FashionMNIST):
         # CIFAR's data is a view of planes, which is copied here; MNIST's is taken as it is.
         images = np.ascontiguousarray(dataset.data)
-        own = Dataset.from_arrays(images, np.asarray(dataset.targets, dtype=np.int64))
+        targets = np.asarray(dataset.targets)
+        try:
+            own = Dataset.from_arrays(images, targets if targets.size > 0 else targets.astype(np.int64))
+        except SettingError as error:  # data or targets were changed
+            reasons.append(f"{name}: {error}")
+            return None
     else:
         reasons.append(f"the dataset {name}")
         return None

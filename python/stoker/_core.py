@@ -106,7 +106,12 @@ def decode(
     :return: uint8, height x width x 3, 0..255.
     :raises DataError: where Pillow raises. :raises UnsupportedError: naming the format. :raises LimitError:
     """
-    tensor, _, _ = _stoker.decode(bytes(memoryview(data)), region, exif_orientation, max_pixels or 0, max_scans or 0)
+    part = None
+    if region is not None:
+        part = tuple(index(number) for number in region)
+        if len(part) != 4:
+            raise SettingError(f"a region is (left, top, width, height), not {len(part)} numbers")
+    tensor, _, _ = _stoker.decode(bytes(memoryview(data)), part, exif_orientation, max_pixels or 0, max_scans or 0)
     return np.from_dlpack(tensor)
 
 
