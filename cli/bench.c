@@ -193,7 +193,6 @@ int cli_bench(int argc, char **argv)
     if (status >= 0)
         return status;
     memset(&r, 0, sizeof r);
-    catch_interrupt();
     stoker_dataset_default_settings(&dataset_settings);
     dataset_settings.split = split;
     stoker_status opened = stoker_dataset_open(path, &dataset_settings, &dataset);
@@ -214,6 +213,7 @@ int cli_bench(int argc, char **argv)
         status = fail_library(opened);
         goto done;
     }
+    catch_interrupt();
     status = run(loader, epochs, &r);
     if (status >= 0)
         goto done;

@@ -6,6 +6,7 @@
 #ifndef STOKER_CLI_H
 #define STOKER_CLI_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,8 +80,9 @@ double now_seconds(void);
 const char *with_commas(int64_t number);
 const char *with_unit(double bytes);
 
-/* Set by Ctrl-C and SIGTERM; long loops look at it. */
-extern volatile int interrupted;
+/* Set by Ctrl-C and SIGTERM; long loops, in whatever thread, look at it. Caught only once such a loop is about to begin: until then
+ * (a large dataset being opened) the system's way, which ends the process at once, is the right one. */
+extern _Atomic(int) interrupted;
 void catch_interrupt(void);
 
 #endif

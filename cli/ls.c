@@ -195,6 +195,21 @@ static const char *without_path(const char *reason, const char *path)
     return strncmp(reason, path, length) == 0 && strncmp(reason + length, ": ", 2) == 0 ? reason + length + 2 : reason;
 }
 
+/* Names of files and classes may hold anything: no control character reaches the terminal. One text at a time. */
+static const char *visible(const char *text)
+{
+    static char out[8192];
+    size_t length = 0;
+
+    for (; text[length] != '\0' && length + 1 < sizeof out; length++) {
+        unsigned char byte = (unsigned char)text[length];
+
+        out[length] = byte < 0x20 || byte == 0x7f ? '?' : text[length];
+    }
+    out[length] = '\0';
+    return out;
+}
+
 static void print_list(const survey *s, stoker_verdict verdict, const char *heading, int64_t count)
 {
     char path[8192];
@@ -206,7 +221,9 @@ static void print_list(const survey *s, stoker_verdict verdict, const char *head
         if (s->findings[i].verdict != verdict)
             continue;
         where(s->dataset, i, path, sizeof path);
-        printf("  %s: %s\n", path, without_path(s->findings[i].reason != NULL ? s->findings[i].reason : "", path));
+        const char *shown = visible(path); /* as the library's messages have it, too */
+
+        printf("  %s: %s\n", shown, without_path(s->findings[i].reason != NULL ? s->findings[i].reason : "", shown));
     }
 }
 
@@ -294,7 +311,7 @@ static int print_all_classes(const stoker_dataset *dataset)
             counts[label]++;
     }
     for (int32_t i = 0; i < classes; i++)
-        printf("  %4d  %-30s %s\n", i, class_name(dataset, i), with_commas(counts[i]));
+        printf("  %4d  %-30s %s\n", i, visible(class_name(dataset, i)), with_commas(counts[i]));
     free(counts);
     return -1;
 }
@@ -313,7 +330,7 @@ static int print_text(const survey *s, const summary *sum, const char *path, boo
         printf(" (%s train + %s test)", with_commas(train), with_commas(test));
     printf("\nclasses    %s", with_commas(classes));
     for (int32_t i = 0; i < classes && i < 10; i++)
-        printf("%s%s", i == 0 ? " (" : ", ", class_name(dataset, i));
+        printf("%s%s", i == 0 ? " (" : ", ", visible(class_name(dataset, i)));
     if (classes > 0)
         printf("%s)", classes > 10 ? ", ..." : "");
     printf("\n");
@@ -363,7 +380,6 @@ int cli_ls(int argc, char **argv)
     stoker_dataset_default_settings(&settings);
     settings.split = split;
     settings.coarse_labels = coarse;
-    catch_interrupt();
     stoker_status opened = stoker_dataset_open(path, &settings, &dataset);
 
     if (opened != STOKER_OK)
@@ -376,6 +392,7 @@ int cli_ls(int argc, char **argv)
         status = fail(EXIT_FAILED, "out of memory");
         goto done;
     }
+    catch_interrupt();
     status = run_survey(&s, threads > 0 ? threads : stoker_usable_cores(NULL));
     if (status >= 0)
         goto done;

@@ -14,7 +14,7 @@
 #define DEFINES_FAIL
 #include "cli.h"
 
-volatile int interrupted;
+_Atomic(int) interrupted;
 
 int fail(int status, const char *format, ...)
 {

@@ -305,6 +305,10 @@ int cli_sample(int argc, char **argv)
         return status;
     bool cifar = kind == 1;
 
+    if (cifar && j.size[0] > 0)
+        return fail(EXIT_USAGE, "sample: --size is for photos; cifar has 32 x 32 pixels");
+    if (cifar && j.classes != 0)
+        return fail(EXIT_USAGE, "sample: --classes is for photos; cifar has %d classes", SHAPES);
     if (j.count == 0)
         j.count = cifar ? 10000 : 500;
     if (j.classes == 0)

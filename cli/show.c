@@ -3,7 +3,8 @@
  * show.c: a contact sheet of the first samples of an epoch, as the model will see them.
  *
  * The spec's normalisation is left out, so that the sheet shows pixels: the spec is run with its to_tensor, normalize and to replaced by
- * to(u8,nhwc). Order and draws are those that a loader with the same seed and epoch has.
+ * to(u8,nhwc). Order and draws are those that a loader with the same seed and epoch has: draws depend on a transform's place, so they
+ * are made for the spec as it was asked for, and then told of the places that its transforms have in the shown one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,24 +47,28 @@ typedef struct tile {
 
 typedef struct request {
     const char *ops, *out;
+    const stoker_spec *asked;
+    int32_t place[STOKER_MAX_TRANSFORMS]; /* of each asked transform in the shown spec; -1: left out */
     int64_t count, columns, seed, epoch;
     bool no_shuffle, repeat, json;
 } request;
 
-/* The spec without the transforms that make floats, and with to(u8,nhwc) at its end. *text is freed by the caller. */
-static bool displayed_spec(const stoker_spec *spec, char **text)
+/* The spec without the transforms that make floats, and with to(u8,nhwc) at its end; fills r->place. *text is freed by the caller. */
+static bool displayed_spec(request *r, char **text)
 {
-    const char *canonical = stoker_spec_text(spec);
+    const char *canonical = stoker_spec_text(r->asked);
     char *out = malloc(strlen(canonical) + 32), *to = out;
+    int32_t asked = 0, shown = 0;
 
     if (out == NULL)
         return false;
-    for (const char *at = canonical; *at != '\0';) {
+    for (const char *at = canonical; *at != '\0' && asked < STOKER_MAX_TRANSFORMS;) {
         const char *end = strchr(at, ' ');
         size_t length = end != NULL ? (size_t)(end - at) : strlen(at);
-        bool left_out = (length == 9 && memcmp(at, "to_tensor", 9) == 0) ||
-                        (length > 10 && memcmp(at, "normalize(", 10) == 0) || memcmp(at, "to(", 3) == 0;
+        bool left_out =
+            strncmp(at, "to_tensor", 9) == 0 || strncmp(at, "normalize(", 10) == 0 || strncmp(at, "to(", 3) == 0;
 
+        r->place[asked++] = left_out ? -1 : shown++;
         if (!left_out) {
             memcpy(to, at, length);
             to += length;
@@ -104,8 +109,10 @@ static stoker_status make_tile(const stoker_dataset *dataset, const stoker_spec 
 
     if (status != STOKER_OK)
         return status;
-    status =
-        stoker_spec_draw(spec, (uint64_t)r->seed, epoch, (uint64_t)sample, image.width, image.height, draws, &count);
+    status = stoker_spec_draw(r->asked, (uint64_t)r->seed, epoch, (uint64_t)sample, image.width, image.height, draws,
+                              &count);
+    for (int32_t i = 0; status == STOKER_OK && i < count; i++)
+        draws[i].transform = r->place[draws[i].transform];
     if (status == STOKER_OK)
         status =
             stoker_spec_apply(spec, image.pixels, image.width, image.height, image.channels, draws, count, &tensor);
@@ -286,7 +293,7 @@ static int show(const stoker_dataset *dataset, const stoker_spec *spec, const re
     else if (find_samples(dataset, r, samples, found) != STOKER_OK)
         result = fail(EXIT_FAILED, "%s", stoker_last_error());
     for (; result < 0 && made < wanted; made++) {
-        uint64_t epoch = (uint64_t)(r->repeat ? r->epoch + made : r->epoch);
+        uint64_t epoch = (uint64_t)r->epoch + (uint64_t)(r->repeat ? made : 0);
         stoker_status status = make_tile(dataset, spec, r, samples[r->repeat ? 0 : made], epoch, &tiles[made]);
 
         if (status != STOKER_OK)
@@ -333,12 +340,12 @@ int cli_show(int argc, char **argv)
         return result;
     if (r.out == NULL)
         return fail(EXIT_USAGE, "show: no file to write given (-o sheet.png)");
-    catch_interrupt();
     stoker_dataset_default_settings(&settings);
     settings.split = split;
     stoker_status status = stoker_spec_parse(r.ops, &asked);
 
-    if (status == STOKER_OK && !displayed_spec(asked, &text))
+    r.asked = asked;
+    if (status == STOKER_OK && !displayed_spec(&r, &text))
         result = fail(EXIT_FAILED, "out of memory");
     if (status == STOKER_OK && result < 0)
         status = stoker_spec_parse(text, &spec);
@@ -346,8 +353,10 @@ int cli_show(int argc, char **argv)
         status = stoker_dataset_open(path, &settings, &dataset);
     if (status != STOKER_OK)
         result = fail_library(status);
-    if (result < 0)
+    if (result < 0) {
+        catch_interrupt();
         result = show(dataset, spec, &r, path);
+    }
     free(text);
     stoker_spec_free(asked);
     stoker_spec_free(spec);

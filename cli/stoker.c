@@ -42,6 +42,7 @@ int main(int argc, char **argv)
     char *ask_help[] = {NULL, "--help", NULL};
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of writing, told as one */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may grow no more (ulimit -f) */
     if (argc < 2) {
         fputs(help, stderr);
         return EXIT_USAGE;

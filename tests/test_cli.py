@@ -193,6 +193,41 @@ def test_show(stoker: Any, folder: Path, tmp_path: Path) -> None:
     assert told["samples"] == 4 and told["path"] == str(sheet)
 
 
+@pytest.mark.parametrize("before", ["to_tensor", "to_tensor(reciprocal=true)", "normalize(0,1)"])
+def test_show_has_the_draws_of_the_asked_spec(stoker: Any, folder: Path, tmp_path: Path, before: str) -> None:
+    # The sheet leaves the first transform out, and draws depend on a transform's place.
+    import stoker as package
+
+    sheet = tmp_path / "sheet.png"
+    ops = f"{before} random_horizontal_flip random_crop(24)"
+    dataset = package.Dataset(folder)
+    spec = package.Spec(ops)
+    sample = int(package.Loader(dataset, batch=1, seed=5).order(0)[0])
+    good(stoker("show", folder, "--ops", ops, "--seed", 5, "-o", sheet))
+    values = np.asarray(spec.apply(dataset.decode(sample), spec.draw(5, 0, sample, 48, 32)))
+    expected = np.rint(values * 255).astype(np.uint8).transpose(1, 2, 0).repeat(4, 0).repeat(4, 1)
+    with Image.open(sheet) as image:
+        pixels = np.asarray(image)
+    windows = np.lib.stride_tricks.sliding_window_view(pixels[:160, :160], (96, 96), (0, 1))
+    assert any(np.array_equal(window.transpose(1, 2, 0), expected) for row in windows for window in row)
+
+
+def test_ls_prints_no_control_characters(stoker: Any, folder: Path) -> None:
+    (folder / "cat" / "a\x1b[2J\nb.png").write_bytes(b"nothing")
+    (folder / "cow\x1b").mkdir()
+    Image.new("RGB", (9, 9)).save(folder / "cow\x1b" / "0.png")
+    text = good(stoker("ls", folder, "--classes"))
+    assert "\x1b" not in text and "a?[2J?b.png" in text and "cow?" in text
+    told = json.loads(good(stoker("ls", folder, "--json")))
+    assert told["odd"][0]["path"].endswith("a\x1b[2J\nb.png") and told["classes"][1] == "cow\x1b"
+
+
+@pytest.mark.parametrize("option", ["--size=8x8", "--classes=3"])
+def test_sample_of_cifar_refuses_what_is_for_photos(stoker: Any, tmp_path: Path, option: str) -> None:
+    failed(stoker("sample", tmp_path / "new", "--kind", "cifar", option), 2, option.split("=")[0])
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("kind", ["photos", "cifar"])
 def test_sample_is_the_same_for_the_same_seed(stoker: Any, tmp_path: Path, kind: str) -> None:
     def draw(name: str, seed: int, threads: int) -> dict[str, bytes]:
@@ -256,7 +291,6 @@ def test_a_file_that_vanishes_after_opening(folder: Path) -> None:
 
 def test_a_full_disk_leaves_no_half_sheet(stoker: Any, folder: Path, tmp_path: Path) -> None:
     def small_files() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
     sheet = tmp_path / "out" / "sheet.png"
