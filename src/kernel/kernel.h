@@ -92,6 +92,21 @@ typedef struct sk_kernels {
     /* Floats to 16-bit floats, to nearest, ties to even. */
     void (*f32_to_f16)(uint16_t *out, const float *in, int32_t count);
     void (*f32_to_bf16)(uint16_t *out, const float *in, int32_t count);
+
+    /* JPEG (bit for bit what libjpeg-turbo's vector code gives). `blocks` adjacent blocks of 8 × 8: 64 quantised
+     * coefficients each, row by row; last[b] is the zigzag index of the last that may be nonzero (0: only DC), all
+     * behind it are zero; quant: 64, row by row. Writes 8 rows of 8 × blocks bytes, row y at out + y × stride. */
+    void (*idct)(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
+                 const uint16_t *quant);
+    /* `width` samples to 2 × width. in[-1] and in[width] are read: the neighbour, or a copy of the edge. */
+    void (*upsample_h2v1)(uint8_t *out, const uint8_t *in, int32_t width);
+    /* The same from two rows, the nearer and the farther one. */
+    void (*upsample_h2v2)(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width);
+    /* `width` samples between two rows; bias 1 (the row above the near one's middle) or 2 (below). */
+    void (*upsample_h1v2)(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
+    /* Planes to interleaved RGB. */
+    void (*ycc_to_rgb)(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
+    void (*gray_to_rgb)(uint8_t *out, const uint8_t *y, int32_t width);
 } sk_kernels;
 
 /* Chooses the table by STOKER_CPU or by what the processor has; a wrong STOKER_CPU is STOKER_ERR_ARGUMENT. Any thread,
@@ -111,5 +126,14 @@ extern const sk_kernels sk_kernels_scalar;
 
 /* The scalar horizontal pass of row `y` from output pixel `from` on, for the ends of rows in vector versions. */
 void sk_scalar_resample_row(const sk_rows *rows, const sk_taps *taps, int32_t y, int32_t from);
+
+/* The scalar JPEG kernels (scalar/jpeg.c), for tables that have no version of their own. */
+void sk_scalar_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
+                    const uint16_t *quant);
+void sk_scalar_upsample_h2v1(uint8_t *out, const uint8_t *in, int32_t width);
+void sk_scalar_upsample_h2v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width);
+void sk_scalar_upsample_h1v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
+void sk_scalar_ycc_to_rgb(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
+void sk_scalar_gray_to_rgb(uint8_t *out, const uint8_t *y, int32_t width);
 
 #endif
