@@ -116,6 +116,17 @@ static uint8_t to_byte(double value)
     return (uint8_t)(value < 0.0 ? 0.0 : value > 255.0 ? 255.0 : value + 0.5);
 }
 
+/* Hue, saturation and value between `low` and `high`. One draw a statement: a call's arguments are evaluated in an order
+ * that each compiler chooses for itself, and the same options give the same picture everywhere. */
+static void any_colour(uint64_t *state, const double low[3], const double high[3], double colour[3])
+{
+    double hue = uniform(state, low[0], high[0]);
+    double saturation = uniform(state, low[1], high[1]);
+    double value = uniform(state, low[2], high[2]);
+
+    colour_of(hue, saturation, value, colour);
+}
+
 void draw_picture(uint8_t *rgb, int32_t width, int32_t height, int32_t shape, int32_t hue, int32_t hues,
                   uint64_t *state)
 {
@@ -131,9 +142,10 @@ void draw_picture(uint8_t *rgb, int32_t width, int32_t height, int32_t shape, in
     uint64_t keys[OCTAVES + 1];
 
     shape %= SHAPES;
-    colour_of(uniform(state, 0.0, 1.0), uniform(state, 0.1, 0.7), uniform(state, 0.15, 0.55), ground[0]);
-    colour_of(uniform(state, 0.0, 1.0), uniform(state, 0.1, 0.7), uniform(state, 0.4, 0.8), ground[1]);
-    colour_of((hue + uniform(state, 0.1, 0.9)) / hues, uniform(state, 0.5, 1.0), uniform(state, 0.75, 1.0), figure);
+    any_colour(state, (const double[3]){0.0, 0.1, 0.15}, (const double[3]){1.0, 0.7, 0.55}, ground[0]);
+    any_colour(state, (const double[3]){0.0, 0.1, 0.4}, (const double[3]){1.0, 0.7, 0.8}, ground[1]);
+    any_colour(state, (const double[3]){(hue + 0.1) / hues, 0.5, 0.75}, (const double[3]){(hue + 0.9) / hues, 1.0, 1.0},
+               figure);
     for (int i = 0; i <= OCTAVES; i++)
         keys[i] = draw_next(state);
     for (int32_t y = 0; y < height; y++) {

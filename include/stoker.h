@@ -87,7 +87,8 @@ STOKER_API const char *stoker_version(void);
 STOKER_API const char *stoker_status_name(stoker_status status);
 
 /* The instruction set in use: "scalar", "avx2", "avx512" or "neon". The environment variable STOKER_CPU forces one;
- * one that this processor lacks, or an unknown name, makes every open call fail with STOKER_ERR_ARGUMENT. Static. */
+ * one that this processor lacks, or an unknown name, makes every open call fail with STOKER_ERR_ARGUMENT. Each gives the
+ * same bits; "neon" has been run under emulation only. Static. */
 STOKER_API const char *stoker_cpu(void);
 
 /* The number of cores this process may use: the least of its affinity mask and its cgroup CPU quota (rounded up), at

@@ -7,6 +7,8 @@
 #
 #   scripts/setup.sh          what building, testing and the demo need
 #   scripts/setup.sh lint     also clang, clang-tidy and cppcheck
+#   scripts/setup.sh arm      also a compiler for 64-bit Arm, QEMU, and in build/arm64 Arm's libraries: a folder of its own,
+#                             outside the system's packages
 #
 # STOKER_ENV   another place for the environment (repaired in place, never deleted)
 # PYTHON       the Python to make it from (3.10 or newer)
@@ -41,6 +43,10 @@ if [ "${1:-}" = lint ]; then
     need clang have clang
     need clang-tidy have clang-tidy
     need cppcheck have cppcheck
+fi
+if [ "${1:-}" = arm ]; then
+    need gcc-aarch64-linux-gnu have aarch64-linux-gnu-gcc
+    need qemu-user have qemu-aarch64
 fi
 
 # ---- Python
@@ -156,4 +162,51 @@ mkdir -p build
 if [ "$(readlink build/env || true)" != "$env" ]; then
     rm -rf build/env build/build.ninja build/meson-private build/meson-info # meson remembers the Python that ran it
     ln -sfn "$env" build/env
+fi
+
+# ---- Arm's libraries, fetched and unpacked, not installed: nothing that the system has is replaced
+
+arm_packages=(libc6-dev libjpeg-dev libspng-dev libwebp-dev zlib1g-dev libcmocka-dev)
+arm_libraries() { # arm_libraries FOLDER
+    local root=$1 work link sources=()
+    work=$(mktemp -d)
+    mkdir -p "$work"/{state/lists/partial,cache/archives/partial,sources.d} "$root/usr/lib"
+    : >"$work/status"
+    [ -f /etc/apt/sources.list ] && sources+=(/etc/apt/sources.list)
+    for link in /etc/apt/sources.list.d/*; do [ -f "$link" ] && sources+=("$link"); done
+    # Ubuntu keeps Arm's packages on another host.
+    for link in ${sources[@]+"${sources[@]}"}; do
+        sed -E 's#//([a-z0-9.-]*\.)?(archive|security)\.ubuntu\.com/ubuntu#//ports.ubuntu.com/ubuntu-ports#' "$link" \
+            >"$work/sources.d/${link##*/}"
+    done
+    for_arm() {
+        apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User="$(id -un)" \
+            -o Dir::State="$work/state" -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache" \
+            -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/sources.d" "$@"
+    }
+    say "fetching libraries for 64-bit Arm (12 MB) into $root"
+    for_arm update >&2 || say "apt-get update failed for some lists; going on"
+    for_arm install -y --no-install-recommends --download-only "${arm_packages[@]}" >&2 ||
+        die "the package mirrors have no ${arm_packages[*]} for arm64"
+    [ -e "$root/lib" ] || ln -s usr/lib "$root/lib"
+    for link in "$work"/cache/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$link" | tar -x --keep-directory-symlink -C "$root"
+    done
+    find "$root" -type l -lname '/*' | while read -r link; do ln -sfn "$root$(readlink "$link")" "$link"; done
+    rm -rf "$work"
+}
+if [ "${1:-}" = arm ]; then
+    key=$( (echo "${arm_packages[*]}"; cat /etc/os-release) | sha256sum | cut -c1-16)
+    root=${XDG_CACHE_HOME:-$HOME/.cache}/stoker/arm64-$key
+    mkdir -p "$(dirname "$root")"
+    exec 9>"$root.lock"
+    flock 9
+    if [ ! -f "$root/.stoker-ready" ]; then
+        have dpkg-deb >/dev/null || die "libraries for 64-bit Arm come from Debian's or Ubuntu's packages, and there is no dpkg-deb here"
+        rm -rf "$root"
+        arm_libraries "$root"
+        touch "$root/.stoker-ready"
+    fi
+    exec 9>&-
+    ln -sfn "$root" build/arm64
 fi

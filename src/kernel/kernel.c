@@ -12,19 +12,18 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-#define HAVE_X86 1
 #include <cpuid.h>
 
 #include "kernel/x86/x86.h"
-#else
-#define HAVE_X86 0
+#elif defined(__aarch64__)
+#include "kernel/arm/arm.h"
 #endif
 
 static _Atomic(const sk_kernels *) chosen;
 
 #define MAX_TABLES 4
 
-#if HAVE_X86
+#if defined(__x86_64__)
 /* Half-precision conversion: CPUID leaf 1, ECX bit 29. Older clang knows no such name for
  * __builtin_cpu_supports. */
 static bool has_f16c(void)
@@ -41,13 +40,15 @@ static int32_t runnable(const sk_kernels *tables[MAX_TABLES])
     int32_t count = 0;
 
     tables[count++] = &sk_kernels_scalar;
-#if HAVE_X86
+#if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
         tables[count++] = &sk_kernels_avx2;
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
         tables[count++] = &sk_kernels_avx512;
+#elif defined(__aarch64__)
+    tables[count++] = &sk_kernels_neon;
 #endif
     return count;
 }
