@@ -25,6 +25,17 @@ for target in "${targets[@]}"; do
     mkdir -p "$corpus"
     seeds=()
     [ -d "fuzz/seeds/$name" ] && seeds+=("fuzz/seeds/$name")
+    if [ "$name" = fuzz_jpeg ]; then # small sound files to begin with
+        mkdir -p "$folder/seeds-jpeg"
+        python - "$folder/seeds-jpeg" <<'PY'
+import itertools, sys
+from PIL import Image
+for side, sampling, restart, mode in itertools.product((9, 33), (0, 1, 2), (0, 1, 3), ("RGB", "L")):
+    image = Image.radial_gradient("L").resize((side, side + 4)).convert(mode)
+    image.save(f"{sys.argv[1]}/{side}-{sampling}-{restart}-{mode}.jpg", subsampling=sampling, restart_marker_blocks=restart)
+PY
+        seeds+=("$folder/seeds-jpeg")
+    fi
     if [ "$name" = fuzz_image ]; then
         for odd in "$data/odd/fuzz-jpeg" "$data/odd/jpeg" "$data/odd/png" "$data/odd/webp"; do
             [ -d "$odd" ] && seeds+=("$odd")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg.c: JPEG by libjpeg-turbo, with Pillow's verdicts.
+ * jpeg.c: JPEG, with Pillow's verdicts. Sound baseline files are jpeg_baseline.c's; all others are decoded by libjpeg-turbo.
  *
  * Pillow decodes with libjpeg's defaults (accurate integer DCT, fancy upsampling). It feeds the file in blocks of 64 KB and lets the
  * decoder wait for more; a decoder that still waits at the file's end makes the file "truncated", while one that has all its rows is
@@ -20,6 +20,7 @@
 
 #include "image/codec.h"
 #include "image/exif.h"
+#include "image/jpeg_baseline.h"
 #include "image/jpeg_lossless.h"
 #include "image/jpeg_markers.h"
 #include "image/jpeg_smooth.h"
@@ -58,6 +59,7 @@ typedef struct jpeg_codec {
     sk_jpeg_progress progress; /* of a progressive file */
     sk_buffer pixels, line, averages, joined;
     sk_jpeg_lossless lossless;
+    sk_jpeg_baseline baseline;
 } jpeg_codec;
 
 /* ---------------------------------------------------------------------------------------- libjpeg's callbacks -------- */
@@ -166,6 +168,7 @@ static void destroy(void *codec)
     sk_buffer_free(&self->averages);
     sk_buffer_free(&self->joined);
     sk_jpeg_lossless_free(&self->lossless);
+    sk_jpeg_baseline_free(&self->baseline);
     sk_free(self);
 }
 
@@ -332,6 +335,12 @@ static void finish(jpeg_codec *self)
     jpeg_finish_decompress(&self->jpeg);
 }
 
+static void describe_trailing(const jpeg_codec *self, size_t used, char *text, size_t size)
+{
+    if (!self->info.multi_picture && used < self->size && self->size - used > TRAILING)
+        snprintf(text, size, "%zu bytes after the image", self->size - used);
+}
+
 /* Says of a sound image what is rare or odd about it. */
 static void describe(jpeg_codec *self, char *warning)
 {
@@ -346,8 +355,8 @@ static void describe(jpeg_codec *self, char *warning)
         kind = "rare kind: CMYK";
     else if (self->jpeg.arith_code)
         kind = "rare kind: arithmetic coding";
-    if (!self->info.multi_picture && used < self->size && self->size - used > TRAILING && found[0] == '\0')
-        snprintf(trailing, sizeof trailing, "%zu bytes after the image", self->size - used);
+    if (found[0] == '\0')
+        describe_trailing(self, used, trailing, sizeof trailing);
     snprintf(warning, SK_WARNING_SIZE, "%.100s%s%s%s%s", found, found[0] != '\0' && kind[0] != '\0' ? "; " : "", kind,
              (found[0] != '\0' || kind[0] != '\0') && trailing[0] != '\0' ? "; " : "", trailing);
 }
@@ -517,18 +526,20 @@ static stoker_status decode_part(jpeg_codec *self, const sk_rect *region, sk_pix
 static stoker_status decode_pixels(void *codec, const sk_rect *region, sk_pixels *out, char *warning)
 {
     jpeg_codec *self = codec;
-    bool part = region != NULL && (region->width < self->info.width || region->height < self->info.height);
+    const sk_rect whole = {0, 0, self->info.width, self->info.height};
+    bool part = region != NULL && (region->width < whole.width || region->height < whole.height);
     bool done = false;
 
     if (self->info.frame == LOSSLESS)
         return sk_jpeg_lossless_decode(&self->lossless, self->data, self->size, &self->info, out, warning);
-    if (part) {
-        stoker_status status = decode_part(self, region, out, &done);
+    stoker_status status = sk_jpeg_baseline_decode(&self->baseline, self->data, self->size, &self->info,
+                                                   part ? region : &whole, out, &done);
 
-        if (status != STOKER_OK || done)
-            return status;
-    }
-    return decode_whole(self, out, warning);
+    if (done && !part)
+        describe_trailing(self, self->baseline.end, warning, SK_WARNING_SIZE);
+    if (status == STOKER_OK && !done && part)
+        status = decode_part(self, region, out, &done);
+    return status != STOKER_OK || done ? status : decode_whole(self, out, warning);
 }
 
 const sk_codec sk_jpeg_codec = {
