@@ -2,7 +2,7 @@
 /*
  * check_jpeg_kernels.c: the JPEG kernels of every table against libjpeg, every byte. Pictures are made of random
  * coefficients (not of pixels), plain ones and ones that no encoder would write, and decoded by libjpeg: what overflows
- * there must overflow here.
+ * there must overflow here. On Arm, pictures that overflow are compared with the scalar kernels alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -322,15 +322,49 @@ static void check_picture(picture *made, const uint8_t *ycc, const uint8_t *rgb,
     }
 }
 
-static void check_all_tables(picture *made, const char *what)
+/* Where coefficients overflow, libjpeg-turbo's vector code for Arm gives other samples than that for x86-64. The kernels
+ * give x86-64's everywhere. */
+static bool is_libjpeg_the_reference(kind what)
 {
-    encoded file = encode(made);
-    uint8_t *ycc = decode(&file, made->components == 1 ? JCS_GRAYSCALE : JCS_YCbCr), *rgb = decode(&file, JCS_RGB);
+#ifdef __aarch64__
+    return what == REALISTIC || what == DENSE;
+#else
+    (void)what;
+    return true;
+#endif
+}
+
+static void check_samples(picture *made, const sk_kernels *kernels, const char *what)
+{
+    for (int32_t c = 0; c < made->components; c++) {
+        component *part = &made->part[c];
+        size_t size = (size_t)part->across * (size_t)part->down * 64;
+        uint8_t *expected = allocate(size);
+
+        make_samples(part, &sk_kernels_scalar);
+        memcpy(expected, part->samples, size);
+        memset(part->samples, 0, size);
+        make_samples(part, kernels);
+        if (memcmp(expected, part->samples, size) != 0)
+            fail_msg("%s: %s, samples of component %d differ from scalar", kernels->name, what, c);
+        free(expected);
+    }
+}
+
+static void check_all_tables(picture *made, kind what, const char *name)
+{
     int32_t count;
     const sk_kernels *const *tables = sk_kernels_all(&count);
 
+    for (int32_t i = 1; i < count; i++)
+        check_samples(made, tables[i], name);
+    if (!is_libjpeg_the_reference(what))
+        return;
+    encoded file = encode(made);
+    uint8_t *ycc = decode(&file, made->components == 1 ? JCS_GRAYSCALE : JCS_YCbCr), *rgb = decode(&file, JCS_RGB);
+
     for (int32_t i = 0; i < count; i++)
-        check_picture(made, ycc, rgb, tables[i], what);
+        check_picture(made, ycc, rgb, tables[i], name);
     free(ycc);
     free(rgb);
     free(file.bytes);
@@ -349,7 +383,7 @@ static void gray_blocks(bool arithmetic)
 
             made.arithmetic = arithmetic;
             fill(&made, what);
-            check_all_tables(&made, kind_name[what]);
+            check_all_tables(&made, what, kind_name[what]);
             picture_free(&made);
         }
     }
@@ -382,8 +416,10 @@ static void test_upsampling(void **state)
             /* libjpeg interpolates across only where chroma is more than two samples wide */
             picture made = picture_make(between(5, 300), between(1, 70), 3, factors[i][0], factors[i][1]);
 
-            fill(&made, (kind)(round % 4));
-            check_all_tables(&made, "upsampled");
+            kind what = (kind)(round % 4);
+
+            fill(&made, what);
+            check_all_tables(&made, what, "upsampled");
             picture_free(&made);
         }
     }

@@ -32,4 +32,10 @@ const sk_kernels sk_kernels_neon = {
     .plane_to_u8 = sk_neon_plane_to_u8,
     .f32_to_f16 = sk_neon_f32_to_f16,
     .f32_to_bf16 = sk_neon_f32_to_bf16,
+    .idct = sk_scalar_idct,
+    .upsample_h2v1 = sk_scalar_upsample_h2v1,
+    .upsample_h2v2 = sk_scalar_upsample_h2v2,
+    .upsample_h1v2 = sk_scalar_upsample_h1v2,
+    .ycc_to_rgb = sk_scalar_ycc_to_rgb,
+    .gray_to_rgb = sk_scalar_gray_to_rgb,
 };
