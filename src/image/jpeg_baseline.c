@@ -54,14 +54,14 @@ typedef struct decoding {
     size_t mcu_blocks;
 } decoding;
 
-#define UNREAD_16 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64
-#define UNREAD_64 UNREAD_16, UNREAD_16, UNREAD_16, UNREAD_16
+#define LAST_16 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63
+#define LAST_64 LAST_16, LAST_16, LAST_16, LAST_16
 
-/* Of a place in zigzag order; of one past the end, where nobody reads. */
+/* Of a place in zigzag order. What ends a block short of its last place steps past it and has the value 0, as that place has. */
 static const uint8_t natural[256] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26,        33,        40,        48, 41,
-    34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22,        15,        23,        30, 37,
-    44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63, UNREAD_64, UNREAD_64, UNREAD_64,
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26,      33,      40,      48, 41,
+    34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22,      15,      23,      30, 37,
+    44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63, LAST_64, LAST_64, LAST_64,
 };
 
 void sk_jpeg_baseline_free(sk_jpeg_baseline *self)
@@ -328,53 +328,72 @@ static stoker_status make_room(decoding *d)
 
 typedef long long quarter __attribute__((vector_size(32), may_alias)); /* of a block */
 
-/* One block, which goes to `out` if `kept`. False where the bits are no block. The state of reading is in plain variables, so that it
- * stays in registers: what is next to be looked up depends on all that came before, and nothing else here takes time. */
+/* sk_bits_fill and sk_huffman_long over plain variables, which stay in registers: what is looked up next depends on all that was looked
+ * up before, and hardly anything else here takes time. */
+#define FILL()                                                                                                         \
+    (memcpy(&next, at, sizeof next), word |= __builtin_bswap64(next) >> count, at += 7 - (count >> 3), count |= 56)
+#define LONG(table, entry)                                                                                             \
+    do {                                                                                                               \
+        sk_bits rest = {at, word, count};                                                                              \
+        value = sk_huffman_long(table, &rest, entry, &step);                                                           \
+        at = rest.at, word = rest.word, count = rest.count;                                                            \
+    } while (0)
+
+/* One block, which goes to `out` if `kept`. False where the bits are no block. */
 static inline __attribute__((always_inline)) bool read_block(sk_bits *bits, const component *part, int32_t *before,
                                                              bool kept, int16_t *out, uint8_t *last)
 {
-    _Alignas(SK_ALIGNMENT) int16_t block[64 + 1];
     const sk_huffman_pairs *ac = part->ac;
-    sk_bits long_bits = *bits;
-    int32_t step, place = 0;
+    const uint8_t *at = bits->at;
+    uint64_t word = bits->word, next;
+    int32_t count = bits->count, place = 0, step, value;
 
     for (int i = 0; kept && i < 4; i++)
-        ((quarter *)(void *)block)[i] = (quarter){0, 0, 0, 0};
-    *before = (int32_t)((uint32_t)*before + (uint32_t)sk_huffman_next(part->dc, &long_bits, &step));
-    if (step == SK_HUFFMAN_BROKEN)
-        return false;
-    block[0] = (int16_t)*before;
-    const uint8_t *at = long_bits.at;
-    uint64_t word = long_bits.word;
-    int32_t count = long_bits.count;
+        ((quarter *)(void *)out)[i] = (quarter){0, 0, 0, 0};
+    FILL();
+    uint32_t entry = part->dc->entry[word >> (64 - SK_HUFFMAN_BITS)];
 
+    value = (int32_t)entry >> 16;
+    if (__builtin_expect((entry & 255) == 0, 0)) {
+        LONG(part->dc, entry);
+        if (step == SK_HUFFMAN_BROKEN)
+            return false;
+    } else {
+        word <<= entry & 63;
+        count -= (int32_t)(entry & 63);
+    }
+    *before = (int32_t)((uint32_t)*before + (uint32_t)value);
+    if (kept)
+        out[0] = (int16_t)*before;
     do {
-        uint64_t next;
-
-        memcpy(&next, at, sizeof next); /* as sk_bits_fill */
-        word |= __builtin_bswap64(next) >> count;
-        at += 7 - (count >> 3);
-        count |= 56;
+        FILL();
         for (int i = 0; i < 56 / SK_HUFFMAN_BITS && place < 63; i++) {
             uint32_t index = (uint32_t)(word >> (64 - SK_HUFFMAN_BITS));
             uint64_t pair = ac->pair[index];
             int32_t second = (int32_t)(pair >> 16 & 255);
 
             if (__builtin_expect((pair & 255) == 0, 0)) {
-                sk_bits rest = {at, word, count};
-                int32_t value = sk_huffman_long(&ac->one, &rest, ac->one.entry[index], &step);
+                FILL();
+                if (pair != 0) { /* the code is known, and its value's bits lie beyond */
+                    int32_t length = (int32_t)(pair >> 32 & 63), size = (int32_t)(pair >> 48 & 15);
 
-                at = rest.at;
-                word = rest.word;
-                count = rest.count;
+                    word <<= length;
+                    value = (int32_t)(word >> (64 - size));
+                    value = value < 1 << (size - 1) ? value - (1 << size) + 1 : value;
+                    word <<= size;
+                    count -= length + size;
+                    step = (int32_t)(pair >> 8 & 255);
+                } else {
+                    LONG(&ac->one, 0);
+                }
                 place += step;
                 if (kept)
-                    block[natural[place]] = (int16_t)value;
+                    out[natural[place]] = (int16_t)value;
                 break;
             }
             place += (int32_t)(pair >> 8 & 255);
             if (kept)
-                block[natural[place]] = (int16_t)(pair >> 32);
+                out[natural[place]] = (int16_t)(pair >> 32);
             if (__builtin_expect(place == 63, 0)) { /* the second value, if any, is another block's */
                 word <<= ac->one.entry[index] & 255;
                 count -= (int32_t)(ac->one.entry[index] & 255);
@@ -384,7 +403,7 @@ static inline __attribute__((always_inline)) bool read_block(sk_bits *bits, cons
             count -= (int32_t)(pair & 63);
             place += second;
             if (kept)
-                block[natural[place]] = (int16_t)(pair >> 48);
+                out[natural[place]] = (int16_t)(pair >> 48);
         }
     } while (place < 63);
     *bits = (sk_bits){at, word, count};
@@ -393,10 +412,8 @@ static inline __attribute__((always_inline)) bool read_block(sk_bits *bits, cons
         if (place < 0 || place > 63)
             return false;
     }
-    if (kept) {
-        memcpy(out, block, 64 * sizeof *block);
+    if (kept)
         *last = (uint8_t)place;
-    }
     return true;
 }
 

@@ -86,7 +86,10 @@ bool sk_huffman_make_ac(sk_huffman_pairs *table, const uint8_t counts[16], const
             step_2 = second >> 8 & 255;
             value_2 = second >> 16;
         }
-        table->pair[i] = drop == 0 ? 0 : value_2 << 48 | value << 32 | step_2 << 16 | step << 8 | drop;
+        if (drop == 0 && first != 0) /* a code of `value` bits for the symbol `step` */
+            table->pair[i] = (uint64_t)(step & 15) << 48 | value << 32 | ((step >> 4) + 1) << 8;
+        else
+            table->pair[i] = drop == 0 ? 0 : value_2 << 48 | value << 32 | step_2 << 16 | step << 8 | drop;
     }
     return true;
 }

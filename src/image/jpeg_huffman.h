@@ -27,7 +27,8 @@ typedef struct sk_huffman {
 } sk_huffman;
 
 /* The same for AC, two values at a time: from the low bits up, bits to drop (8), first step (8), second step (16; 0 and the first value
- * again where there is no second), first value (16), second value (16). Bits 0: an entry of `one` that does not fit. */
+ * again where there is no second), first value (16), second value (16). Where the first does not fit, the bits are 0, and the values'
+ * places hold the lengths of the code and of its value; all is 0 where the code itself is longer than the look-up. */
 typedef struct sk_huffman_pairs {
     sk_huffman one;
     uint64_t pair[1 << SK_HUFFMAN_BITS];
