@@ -136,6 +136,13 @@ static void damage_is_left_to_libjpeg(void **unused)
         }
         if (draw(8) == 0)
             size -= draw((uint32_t)size / 2);
+        if (draw(3) == 0) { /* a hole: an interval may end before its last MCU */
+            size_t at = size / 2 + draw((uint32_t)(size / 2)), hole = 1 + draw(20);
+
+            hole = hole < size - at ? hole : size - at;
+            memmove(file + at, file + at + hole, size - at - hole);
+            size -= hole;
+        }
         uint8_t *whole = by_libjpeg_decode(file, size, LARGEST * LARGEST * 4, &width, &height, &warnings);
 
         if (width > 0 && height > 0 && width <= 4 * LARGEST && height <= 4 * LARGEST) {

@@ -468,14 +468,19 @@ static void begin_interval(const decoding *d, scan *s, int64_t interval)
     s->mcu = interval * (d->restart == NO_RESTARTS ? 0 : d->restart);
 }
 
-/* Whether the interval's bits were used up but for less than a byte. */
-static bool ends_well(const decoding *d, const scan *s)
+/* Bits of the interval that were not used; negative where there were not enough. */
+static int64_t bits_left(const decoding *d, const scan *s)
 {
     const size_t *starts = (const size_t *)(const void *)d->self->starts.data;
     int64_t used = (s->bits.at - d->self->bits.data) * 8 - s->bits.count;
-    int64_t left = (int64_t)starts[s->interval + 1] * 8 - used;
 
-    return left >= 0 && left < 8;
+    return (int64_t)starts[s->interval + 1] * 8 - used;
+}
+
+/* Whether the interval's bits were used up but for less than a byte. */
+static bool ends_well(const decoding *d, const scan *s)
+{
+    return bits_left(d, s) >= 0 && bits_left(d, s) < 8;
 }
 
 /* Reads on to MCU `to`, keeping none (`column` < 0) or each, from that place on. */
@@ -500,7 +505,7 @@ static inline __attribute__((always_inline)) bool read_on(const decoding *d, sca
         }
     }
     *s = here;
-    return true;
+    return here.interval < 0 || bits_left(d, &here) >= 0;
 }
 
 static bool skip_to(const decoding *d, scan *s, int64_t to)
