@@ -159,6 +159,38 @@ static void damage_is_left_to_libjpeg(void **unused)
     sk_jpeg_baseline_free(&decoder);
 }
 
+/* The bits of the next interval are not this one's. */
+static void intervals_end_where_they_end(void **unused)
+{
+    static sk_jpeg_baseline decoder;
+    static uint8_t pixels[64 * 64 * 3];
+    int taken = 0;
+
+    (void)unused;
+    for (int turn = 0; turn < 1000; turn++) {
+        by_libjpeg_options options = {.quality = 90, .h = 1, .v = 1, .restart = 2 + (int)draw(6)};
+        int width, height;
+        size_t size;
+        long warnings;
+
+        fill(pixels, 64, 64, 3);
+        uint8_t *file = by_libjpeg_encode(pixels, 64, 64, &options, &size);
+        size_t at = size / 3 + draw((uint32_t)(size / 2)), hole = 1 + draw(60);
+
+        hole = hole < size - at ? hole : size - at;
+        memmove(file + at, file + at + hole, size - at - hole);
+        size -= hole;
+        uint8_t *whole = by_libjpeg_decode(file, size, 64 * 64, &width, &height, &warnings);
+
+        for (int i = 0; i < 20; i++)
+            taken += same_as_libjpeg(&decoder, file, size, random_region(64, 64), whole);
+        free(whole);
+        free(file);
+    }
+    assert_true(taken > 500);
+    sk_jpeg_baseline_free(&decoder);
+}
+
 static void other_kinds_are_left(void **unused)
 {
     static sk_jpeg_baseline decoder;
@@ -184,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_files_are_taken),
         cmocka_unit_test(damage_is_left_to_libjpeg),
+        cmocka_unit_test(intervals_end_where_they_end),
         cmocka_unit_test(other_kinds_are_left),
     };
 
