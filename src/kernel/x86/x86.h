@@ -10,4 +10,22 @@
 extern const sk_kernels sk_kernels_avx2;   /* AVX2, FMA, F16C */
 extern const sk_kernels sk_kernels_avx512; /* AVX-512 F, BW, VL, VBMI, VNNI */
 
+/* avx2_jpeg.c */
+void sk_avx2_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
+                  const uint16_t *quant);
+void sk_avx2_upsample_h2v1(uint8_t *out, const uint8_t *in, int32_t width);
+void sk_avx2_upsample_h2v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width);
+void sk_avx2_upsample_h1v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
+void sk_avx2_ycc_to_rgb(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
+void sk_avx2_gray_to_rgb(uint8_t *out, const uint8_t *y, int32_t width);
+
+/* avx512_jpeg.c */
+void sk_avx512_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
+                    const uint16_t *quant);
+void sk_avx512_upsample_h2v1(uint8_t *out, const uint8_t *in, int32_t width);
+void sk_avx512_upsample_h2v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width);
+void sk_avx512_upsample_h1v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
+void sk_avx512_ycc_to_rgb(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
+void sk_avx512_gray_to_rgb(uint8_t *out, const uint8_t *y, int32_t width);
+
 #endif
