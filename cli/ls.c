@@ -21,6 +21,7 @@ static const char help[] =
     "  --classes         every class name, with its number of samples\n"
     "  --limit N         look at the first N samples only\n"
     "  --threads N       (all cores that may be used)\n"
+    "  --no-index        neither use nor keep a list of an ImageFolder's files\n"
     "  --json            format, samples, splits, classes, sizes, bytes, encodings, checked, odd, suspect\n"
     "\n"
     "example: stoker ls photos\n";
@@ -361,12 +362,13 @@ static int print_text(const survey *s, const summary *sum, const char *path, boo
 int cli_ls(int argc, char **argv)
 {
     int32_t split = STOKER_SPLIT_ALL;
-    bool json = false, all_classes = false, coarse = false;
+    bool json = false, all_classes = false, coarse = false, no_index = false;
     int64_t limit = INT64_MAX, threads = 0;
     const option options[] = {
         {"--split", OPTION_CHOICE, &split, 0, 0, splits},     {"--coarse", OPTION_FLAG, &coarse, 0, 0, NULL},
         {"--classes", OPTION_FLAG, &all_classes, 0, 0, NULL}, {"--limit", OPTION_NUMBER, &limit, 1, INT64_MAX, NULL},
-        {"--threads", OPTION_NUMBER, &threads, 1, 256, NULL}, {"--json", OPTION_FLAG, &json, 0, 0, NULL},
+        {"--threads", OPTION_NUMBER, &threads, 1, 256, NULL}, {"--no-index", OPTION_FLAG, &no_index, 0, 0, NULL},
+        {"--json", OPTION_FLAG, &json, 0, 0, NULL},
     };
     const command self = {"ls", help, options, (int)(sizeof options / sizeof options[0]), "DATASET"};
     const char *path;
@@ -380,6 +382,7 @@ int cli_ls(int argc, char **argv)
     stoker_dataset_default_settings(&settings);
     settings.split = split;
     settings.coarse_labels = coarse;
+    settings.index = no_index ? STOKER_INDEX_OFF : STOKER_INDEX_AUTO;
     stoker_status opened = stoker_dataset_open(path, &settings, &dataset);
 
     if (opened != STOKER_OK)

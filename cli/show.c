@@ -27,6 +27,7 @@ static const char help[] =
     "  --split SPLIT     default, train, test or all (default)\n"
     "  --no-shuffle      the dataset's order\n"
     "  --repeat          the first sample again and again, with the draws of epoch after epoch\n"
+    "  --no-index        neither use nor keep a list of an ImageFolder's files\n"
     "  --json            path, samples, width, height\n"
     "\n"
     "example: stoker show photos --ops 'random_resized_crop(224) random_horizontal_flip' -o sheet.png\n";
@@ -314,6 +315,7 @@ int cli_show(int argc, char **argv)
 {
     request r = {.ops = "", .count = 24};
     int32_t split = STOKER_SPLIT_DEFAULT;
+    bool no_index = false;
     const option options[] = {
         {"-o", OPTION_TEXT, &r.out, 0, 0, NULL},
         {"--output", OPTION_TEXT, &r.out, 0, 0, NULL},
@@ -326,6 +328,7 @@ int cli_show(int argc, char **argv)
         {"--split", OPTION_CHOICE, &split, 0, 0, splits},
         {"--no-shuffle", OPTION_FLAG, &r.no_shuffle, 0, 0, NULL},
         {"--repeat", OPTION_FLAG, &r.repeat, 0, 0, NULL},
+        {"--no-index", OPTION_FLAG, &no_index, 0, 0, NULL},
         {"--json", OPTION_FLAG, &r.json, 0, 0, NULL},
     };
     const command self = {"show", help, options, (int)(sizeof options / sizeof options[0]), "DATASET"};
@@ -342,6 +345,7 @@ int cli_show(int argc, char **argv)
         return fail(EXIT_USAGE, "show: no file to write given (-o sheet.png)");
     stoker_dataset_default_settings(&settings);
     settings.split = split;
+    settings.index = no_index ? STOKER_INDEX_OFF : STOKER_INDEX_AUTO;
     stoker_status status = stoker_spec_parse(r.ops, &asked);
 
     r.asked = asked;

@@ -153,11 +153,28 @@ typedef enum stoker_split {
     STOKER_SPLIT_ALL = 3 /* training samples first, then test samples */
 } stoker_split;
 
+/*
+ * Whether the list of an ImageFolder's files is kept, so that the next open need not list them again. The index lies in
+ * $XDG_CACHE_HOME/stoker/index or ~/.cache/stoker/index. It is used only while every folder of the dataset is the same and has
+ * the same times of change; docs/datasets.md says what that sees. A damaged or outdated index, or no place for one, is never
+ * an error.
+ */
+typedef enum stoker_index {
+    STOKER_INDEX_AUTO =
+        0, /* kept from 5,000 files on; or as the environment variable STOKER_INDEX (auto, off, keep, rebuild)
+                              * says */
+    STOKER_INDEX_OFF = 1,    /* neither read nor written */
+    STOKER_INDEX_KEEP = 2,   /* kept, however few the files */
+    STOKER_INDEX_REBUILD = 3 /* not read; written anew */
+} stoker_index;
+
 typedef struct stoker_dataset_settings {
     int32_t split;               /* stoker_split */
     int32_t coarse_labels;       /* CIFAR-100: 0 (default) fine labels, 1 coarse labels */
     stoker_image_settings image; /* how samples are decoded */
-    int64_t reserved[6];
+    int32_t index;               /* stoker_index, of an ImageFolder; others take no notice */
+    int32_t reserved0;
+    int64_t reserved[5];
 } stoker_dataset_settings;
 
 STOKER_API void stoker_dataset_default_settings(stoker_dataset_settings *settings);

@@ -6,8 +6,11 @@ STOKER_BUILD names another build folder than build/, STOKER_TEST_DATA another da
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,10 @@ DATA = Path(os.environ.get("STOKER_TEST_DATA") or ROOT.parent / "shared" / "data
 sys.path.insert(0, str(BUILD / "python"))
 # Programs that tests start (examples, two processes side by side) find the same build.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(BUILD / "python"), os.environ.get("PYTHONPATH")]))
+# Datasets keep their indexes there, not in the user's own cache folder; programs that tests start, too.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="stoker-cache-")
+os.environ.pop("STOKER_INDEX", None)
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 
 class Comparisons:

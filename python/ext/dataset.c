@@ -96,17 +96,18 @@ PyObject *module_open_dataset(PyObject *module, PyObject *args)
     stoker_dataset_settings settings;
     stoker_dataset *handle;
     PyObject *path;
-    int split, coarse, orient;
+    int split, coarse, orient, index;
     long long max_pixels, max_scans;
     stoker_status status;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O&ippLL", PyUnicode_FSConverter, &path, &split, &coarse, &orient, &max_pixels,
-                          &max_scans))
+    if (!PyArg_ParseTuple(args, "O&ippLLi", PyUnicode_FSConverter, &path, &split, &coarse, &orient, &max_pixels,
+                          &max_scans, &index))
         return NULL;
     stoker_dataset_default_settings(&settings);
     settings.split = split;
     settings.coarse_labels = coarse;
+    settings.index = index;
     settings.image.exif_orientation = orient;
     if (max_pixels > 0)
         settings.image.max_pixels = max_pixels;

@@ -15,6 +15,8 @@ from ._core import SettingError, address_of, whole_numbers
 
 Split = Literal["default", "train", "test", "all"]
 SPLITS = {"default": 0, "train": 1, "test": 2, "all": 3}
+Index = Literal["auto", "off", "keep", "rebuild"]
+INDEXES = {"auto": 0, "off": 1, "keep": 2, "rebuild": 3}
 VERDICTS = ("sound", "suspect", "odd")
 
 
@@ -35,6 +37,12 @@ def _split_number(split: str) -> int:
     return SPLITS[split]
 
 
+def _index_number(index: str) -> int:
+    if index not in INDEXES:
+        raise SettingError(f"unknown index {index!r}: {', '.join(INDEXES)}")
+    return INDEXES[index]
+
+
 class Dataset:
     """What lies at `path`, told by looking at it: an ImageFolder, CIFAR-10 or CIFAR-100 (binary or pickled),
     MNIST-like idx files.
@@ -43,6 +51,8 @@ class Dataset:
         else all.
     :param coarse_labels: CIFAR-100: the 20 coarse labels instead of the 100 fine ones.
     :param exif_orientation: turn images upright by their EXIF tag; torchvision does not, and so the default does not.
+    :param index: whether the list of an ImageFolder's files is kept in the user's cache folder for the next time: "auto"
+        (from 5,000 files on, or as the environment variable STOKER_INDEX says), "off", "keep" (however few), "rebuild".
     """
 
     def __init__(
@@ -54,9 +64,16 @@ class Dataset:
         exif_orientation: bool = False,
         max_pixels: int | None = None,
         max_scans: int | None = None,
+        index: Index = "auto",
     ) -> None:
         self._handle = _stoker.open_dataset(
-            os.fspath(path), _split_number(split), coarse_labels, exif_orientation, max_pixels or 0, max_scans or 0
+            os.fspath(path),
+            _split_number(split),
+            coarse_labels,
+            exif_orientation,
+            max_pixels or 0,
+            max_scans or 0,
+            _index_number(index),
         )
         self._classes: list[str | None] | None = None
 

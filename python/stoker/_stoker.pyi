@@ -64,7 +64,13 @@ def decode(
     max_scans: int,
 ) -> tuple[Tensor, str, str]: ...
 def open_dataset(
-    path: str | bytes, split: int, coarse_labels: bool, exif_orientation: bool, max_pixels: int, max_scans: int
+    path: str | bytes,
+    split: int,
+    coarse_labels: bool,
+    exif_orientation: bool,
+    max_pixels: int,
+    max_scans: int,
+    index: int,
 ) -> Dataset: ...
 def arrays(images: int, count: int, height: int, width: int, channels: int, labels: int, owners: object) -> Dataset: ...
 def subset(base: Dataset, indices: int, count: int) -> Dataset: ...

@@ -48,6 +48,8 @@ stoker_status sk_dataset_open_path(const char *path, const stoker_dataset_settin
     *out = NULL;
     if (settings->split < STOKER_SPLIT_DEFAULT || settings->split > STOKER_SPLIT_ALL)
         return sk_fail(STOKER_ERR_ARGUMENT, "split %d; 0 to 3 are possible", settings->split);
+    if (settings->index < STOKER_INDEX_AUTO || settings->index > STOKER_INDEX_REBUILD)
+        return sk_fail(STOKER_ERR_ARGUMENT, "index %d; 0 to 3 are possible", settings->index);
     if (stat(path, &about) != 0)
         return sk_fail_errno(errno, "cannot open %s", path);
     if (access(path, S_ISDIR(about.st_mode) ? R_OK | X_OK : R_OK) != 0)

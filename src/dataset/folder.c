@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder.c: ImageFolder: image files listed by folder_tree.c, read when they are asked for.
+ * folder.c: ImageFolder: image files listed by folder_tree.c or known from folder_index.c's file, read when they are asked for.
  */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "dataset/dataset.h"
+#include "dataset/folder_index.h"
 #include "dataset/folder_tree.h"
+
+#define LEAST_FOR_INDEX 5000 /* entries: listing them takes some milliseconds */
 
 typedef struct folder_reader {
     sk_reader reader;
@@ -22,16 +26,19 @@ static const sk_tree *tree_of(const sk_reader *reader)
     return &((const folder_reader *)reader)->tree;
 }
 
-static const sk_tree_folder *folder_of(const sk_tree *tree, int64_t index)
+static const char *folder_path(const sk_tree *tree, int64_t index)
 {
-    return &tree->folders[tree->files[index].folder];
+    return sk_tree_path(tree, tree->files[index].folder);
+}
+
+static int32_t label_of(const sk_tree *tree, int64_t index)
+{
+    return tree->folders[tree->files[index].folder].label;
 }
 
 static const char *file_name(const sk_tree *tree, int64_t index)
 {
-    const sk_tree_file *file = &tree->files[index];
-
-    return tree->text + ((size_t)file->name_high << 32 | file->name_low);
+    return sk_tree_name(tree, &tree->files[index]);
 }
 
 static void destroy(sk_reader *reader)
@@ -46,8 +53,7 @@ static size_t where(const sk_reader *reader, int64_t index, char *buffer, size_t
 {
     const sk_tree *tree = tree_of(reader);
     const char *slash = sk_ends_with(tree->root, "/") ? "" : "/";
-    int n = snprintf(buffer, size, "%s%s%s/%s", tree->root, slash, tree->text + folder_of(tree, index)->path,
-                     file_name(tree, index));
+    int n = snprintf(buffer, size, "%s%s%s/%s", tree->root, slash, folder_path(tree, index), file_name(tree, index));
 
     return n > 0 ? (size_t)n : 0;
 }
@@ -55,7 +61,7 @@ static size_t where(const sk_reader *reader, int64_t index, char *buffer, size_t
 /* The path relative to the root; false if the system cannot open so long a one. */
 static bool relative_path(const sk_tree *tree, int64_t index, char path[PATH_MAX])
 {
-    int length = snprintf(path, PATH_MAX, "%s/%s", tree->text + folder_of(tree, index)->path, file_name(tree, index));
+    int length = snprintf(path, PATH_MAX, "%s/%s", folder_path(tree, index), file_name(tree, index));
 
     return length > 0 && length < PATH_MAX;
 }
@@ -77,20 +83,20 @@ static stoker_status fetch(const sk_reader *reader, int64_t index, sk_buffer *sc
         return sk_fail(STOKER_ERR_DATA, "%s: the file is empty", shown);
     out->kind = SK_SAMPLE_ENCODED;
     out->data = scratch->data;
-    out->label = folder_of(tree, index)->label;
+    out->label = label_of(tree, index);
     return STOKER_OK;
 }
 
 static int64_t label(const sk_reader *reader, int64_t index)
 {
-    return folder_of(tree_of(reader), index)->label;
+    return label_of(tree_of(reader), index);
 }
 
 static const char *class_name(const sk_reader *reader, int32_t number)
 {
     const sk_tree *tree = tree_of(reader);
 
-    return number >= 0 && (size_t)number < tree->class_count ? tree->text + tree->classes[number] : NULL;
+    return number >= 0 && (size_t)number < tree->class_count ? sk_tree_path(tree, tree->classes[number]) : NULL;
 }
 
 static void will_need(const sk_reader *reader, int64_t index)
@@ -117,19 +123,59 @@ static const sk_reader_ops ops = {
     .will_need = will_need,
 };
 
+/* The index to use: the setting, or where that is the default the environment's word. */
+static stoker_status choose_index(int32_t setting, int32_t *out)
+{
+    static const char *const words[] = {"auto", "off", "keep", "rebuild"};
+    const char *word = getenv("STOKER_INDEX");
+
+    *out = setting;
+    if (setting != STOKER_INDEX_AUTO || word == NULL || word[0] == '\0')
+        return STOKER_OK;
+    for (int32_t i = 0; i < 4; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *out = i;
+            return STOKER_OK;
+        }
+    }
+    return sk_fail(STOKER_ERR_ARGUMENT, "STOKER_INDEX is '%s': auto, off, keep and rebuild are possible", word);
+}
+
+static stoker_status fill_tree(const char *path, int32_t index, sk_tree *tree)
+{
+    char real_path[PATH_MAX];
+    stoker_status status = sk_tree_open(path, tree);
+
+    if (status != STOKER_OK)
+        return status;
+    if (index != STOKER_INDEX_OFF && realpath(path, real_path) == NULL)
+        index = STOKER_INDEX_OFF;
+    if ((index == STOKER_INDEX_AUTO || index == STOKER_INDEX_KEEP) && sk_index_load(real_path, tree))
+        return STOKER_OK;
+    status = sk_tree_list(tree);
+    if (status != STOKER_OK)
+        return status;
+    if (index == STOKER_INDEX_KEEP || index == STOKER_INDEX_REBUILD ||
+        (index == STOKER_INDEX_AUTO && tree->looked_at >= LEAST_FOR_INDEX))
+        sk_index_write(real_path, tree);
+    sk_tree_trim(tree);
+    return STOKER_OK;
+}
+
 stoker_status sk_folder_open(const char *path, const stoker_dataset_settings *settings, bool *matched, sk_reader **out)
 {
-    (void)settings;
+    int32_t index;
+    stoker_status status = choose_index(settings->index, &index);
+
     *out = NULL;
     *matched = sk_path_is_folder(path);
-    if (!*matched)
-        return STOKER_OK;
+    if (!*matched || status != STOKER_OK)
+        return *matched ? status : STOKER_OK;
     folder_reader *self = sk_calloc(1, sizeof *self);
 
     if (self == NULL)
         return STOKER_ERR_MEMORY;
-    stoker_status status = sk_tree_open(path, &self->tree);
-
+    status = fill_tree(path, index, &self->tree);
     self->reader = (sk_reader){.ops = &ops,
                                .format = "imagefolder",
                                .size = (int64_t)self->tree.file_count,
