@@ -171,13 +171,17 @@ static void check_column(const sk_kernels *table, const guarded *memory)
 /* A spec with a normalisation: the usual ones, any other, and two, for which there is no arithmetic but the table. */
 static stoker_spec *any_spec(void)
 {
-    static const char *const usual[] = {"normalize(imagenet)", "normalize(cifar10)", "to(f32)", "normalize(0.5,0.5)",
-                                        "normalize(imagenet) normalize(0.1,0.3)"};
+    static const char *const usual[] = {"normalize(imagenet)",
+                                        "normalize(cifar10)",
+                                        "to(f32)",
+                                        "normalize(0.5,0.5)",
+                                        "normalize(imagenet) normalize(0.1,0.3)",
+                                        "to_tensor(reciprocal=true) normalize(imagenet)"};
     char text[200];
     stoker_spec *spec;
 
     if (between(0, 1) == 0)
-        snprintf(text, sizeof text, "%s", usual[between(0, 4)]);
+        snprintf(text, sizeof text, "%s", usual[between(0, 5)]);
     else
         snprintf(text, sizeof text, "normalize((%g,%g,%g),(%g,%g,%g))", between(-900, 900) / 1000.0,
                  between(-900, 900) / 1000.0, between(-9, 9) / 7.0, between(1, 900) / 1000.0, -between(1, 900) / 1000.0,
@@ -189,7 +193,11 @@ static stoker_spec *any_spec(void)
 
 static sk_normal normal_of(const stoker_spec *spec)
 {
-    return (sk_normal){.table = spec->table, .mean = spec->mean, .std = spec->std, .by_division = spec->by_division};
+    return (sk_normal){.table = spec->table,
+                       .mean = spec->mean,
+                       .deviation = spec->deviation,
+                       .unit = spec->unit,
+                       .by_arithmetic = spec->by_arithmetic};
 }
 
 static void check_pixels(const sk_kernels *table, const guarded *memory, int32_t width)
@@ -246,6 +254,7 @@ static void check_windows(const sk_kernels *table, const guarded *memory)
     sk_window window = {.width = between(1, between(0, 1) == 0 ? 40 : 300),
                         .height = between(1, 12),
                         .flip = between(0, 1),
+                        .stream = between(0, 1),
                         .fill = (uint8_t)between(0, 255)};
 
     window.rows = between(0, window.height);
@@ -274,6 +283,17 @@ static void check_windows(const sk_kernels *table, const guarded *memory)
     table->window_to_u8(o.vector + o.before, &window);
     outputs_compare(&o, table, "window_to_u8", window.width, window.flip);
     stoker_spec_free(spec);
+}
+
+static void check_planes_to_rgb(const sk_kernels *table, const guarded *memory, int32_t count)
+{
+    size_t plane = (size_t)count + (size_t)between(0, 9);
+    uint8_t *in = place(memory, 2 * plane + (size_t)count);
+    outputs o = outputs_make(3 * (size_t)count, 1);
+
+    sk_kernels_scalar.planes_to_rgb_u8(o.scalar + o.before, in, plane, count);
+    table->planes_to_rgb_u8(o.vector + o.before, in, plane, count);
+    outputs_compare(&o, table, "planes_to_rgb_u8", count, 0);
 }
 
 /* All 2^32 floats would take minutes: random bits of every exponent, NaN and infinity among them. */
@@ -363,6 +383,7 @@ static void bench(const sk_kernels *table)
     TIME("plane_to_u8 flip", 224, table->plane_to_u8(bytes, in, 224, 1));
     TIME("window_to_f32", 4096, table->window_to_f32(out, &window, &normal, 0));
     TIME("window_to_u8", 1024, table->window_to_u8(bytes, &window));
+    TIME("planes_to_rgb_u8", 3072, table->planes_to_rgb_u8(bytes, in, 1024, 1024));
     TIME("f32_to_f16", 1344, table->f32_to_f16(half, out, 672));
     TIME("f32_to_bf16", 1344, table->f32_to_bf16(half, out, 672));
     sk_aligned_free(packed);
@@ -388,6 +409,7 @@ int main(int argc, char **argv)
             check_pixels(tables[i], &memory, 1 + round % 300);
             check_planes(tables[i], &memory, 1 + round % 300);
             check_windows(tables[i], &memory);
+            check_planes_to_rgb(tables[i], &memory, 1 + round % 300);
             check_halves(tables[i], &memory, 1 + round % 300);
         }
         printf("%s: checked\n", tables[i]->name);

@@ -25,6 +25,7 @@
 
 static float table[3][256];
 static const float mean[3] = {0.4914f, 0.4822f, 0.4465f}, deviation[3] = {0.2470f, 0.2435f, 0.2616f};
+static sk_inverse inverse[3];
 
 static uint32_t next_random(void)
 {
@@ -44,6 +45,7 @@ static int32_t below(int32_t n)
 static void make_table(void)
 {
     for (int c = 0; c < 3; c++) {
+        inverse[c] = sk_inverse_of(deviation[c]);
         for (int v = 0; v < 256; v++) {
             float unit = (float)v / 255.0f;
 
@@ -69,8 +71,12 @@ static uint8_t *before_a_wall(size_t size, void **mapping, size_t *mapped)
 
 static sk_window random_window(const uint8_t *source, int32_t width, int32_t height)
 {
-    sk_window window = {
-        .width = 1 + below(LARGEST), .height = 1 + below(20), .flip = below(2), .fill = (uint8_t)next_random()};
+    sk_window window = {.width = 1 + below(LARGEST),
+                        .height = 1 + below(20),
+                        .flip = below(2),
+                        .stream = below(2),
+                        .fill = (uint8_t)next_random()};
+
     int32_t most_columns = width < window.width ? width : window.width;
     int32_t most_rows = height < window.height ? height : window.height;
 
@@ -114,16 +120,20 @@ static void check_bytes(const sk_kernels *kernels, const sk_window *window, cons
 }
 
 static void check_floats(const sk_kernels *kernels, const sk_window *window, const uint8_t *painted,
-                         int32_t by_division)
+                         int32_t by_arithmetic)
 {
-    static float out[LARGEST * 20 + 2 * GUARD];
+    static _Alignas(64) float out[LARGEST * 20 + 2 * GUARD]; /* so that some windows can be streamed */
     size_t size = (size_t)window->width * (size_t)window->height;
-    sk_normal normal = {
-        .table = (const float(*)[256])table, .mean = mean, .std = deviation, .by_division = by_division};
+    sk_normal normal = {.table = (const float(*)[256])table,
+                        .mean = mean,
+                        .deviation = inverse,
+                        .unit = sk_inverse_of(255.0f),
+                        .by_arithmetic = by_arithmetic};
     int32_t channel = below(3);
 
     memset(out, 0xA5, sizeof out);
     kernels->window_to_f32(out + GUARD, window, &normal, channel);
+    kernels->drain();
     for (size_t i = 0; i < size; i++) {
         if (memcmp(&out[GUARD + i], &table[channel][painted[i]], sizeof(float)) != 0)
             fail_msg("%s: %d wide, element %zu: %.9g, not %.9g", kernels->name, window->width, i, out[GUARD + i],

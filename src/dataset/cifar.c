@@ -67,7 +67,7 @@ static stoker_status fetch(const sk_reader *reader, int64_t index, sk_buffer *sc
                        .width = SK_CIFAR_SIDE,
                        .height = SK_CIFAR_SIDE,
                        .channels = 3,
-                       .label = file->labels[(size_t)index * file->label_stride]};
+                       .label_byte = file->labels + (size_t)index * file->label_stride};
     return STOKER_OK;
 }
 

@@ -28,6 +28,8 @@ typedef struct sk_sample {
     size_t size;                     /* bytes */
     int32_t width, height, channels; /* of raw samples */
     int64_t label;
+    const uint8_t
+        *label_byte; /* where not NULL the label is what lies here: not read yet, since that takes a cache miss */
 } sk_sample;
 
 typedef struct sk_reader sk_reader;

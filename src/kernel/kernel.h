@@ -7,6 +7,7 @@
 #ifndef SK_KERNEL_KERNEL_H
 #define SK_KERNEL_KERNEL_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,12 +39,27 @@ typedef struct sk_rows {
     int32_t from, to; /* output pixels; out[0] is pixel `from` */
 } sk_rows;
 
+/* 1 / x as a float and what that float lacks: value / x is fma(value, high, value × low), nearly always rounded as a
+ * division would be. */
+typedef struct sk_inverse {
+    float high, low;
+} sk_inverse;
+
+static inline sk_inverse sk_inverse_of(float x)
+{
+    float high = 1.0f / x;
+
+    return (sk_inverse){high, fmaf(-high, x, 1.0f) / x};
+}
+
 /* How a pixel becomes a float: the table, and the parameters of the arithmetic where that is known to give the table.
  */
 typedef struct sk_normal {
     const float (*table)[256]; /* one a channel */
-    const float *mean, *std;
-    int32_t by_division; /* 1: (v / 255 - mean) / std, each step rounded to float32, equals the table */
+    const float *mean;
+    const sk_inverse *deviation; /* one a channel */
+    sk_inverse unit;
+    int32_t by_arithmetic; /* 1: (v × unit - mean) × deviation, each step rounded to float32, equals the table */
 } sk_normal;
 
 /* A plane of bytes seen through a window of width × height: margin_top rows of `fill`, then `rows` rows of source, then
@@ -56,8 +72,24 @@ typedef struct sk_window {
     int32_t margin_top, rows;
     int32_t margin_left, count;
     int32_t flip;
+    int32_t stream; /* 1: floats go past the caches to memory, where `out` allows it; `drain` before others read them */
     uint8_t fill;
 } sk_window;
+
+/* The rows y .. y + height of a window. */
+static inline sk_window sk_window_rows(const sk_window *window, int32_t y, int32_t height)
+{
+    sk_window part = *window;
+    int32_t first = window->margin_top > y ? window->margin_top : y;
+    int32_t end = window->margin_top + window->rows < y + height ? window->margin_top + window->rows : y + height;
+
+    part.height = height;
+    part.margin_top = first < y + height ? first - y : height;
+    part.rows = end > first ? end - first : 0;
+    if (part.rows > 0)
+        part.in += (first - window->margin_top) * window->in_stride;
+    return part;
+}
 
 typedef struct sk_kernels {
     const char *name;
@@ -79,6 +111,10 @@ typedef struct sk_kernels {
     /* A window of a plane, written as width × height floats or bytes without gaps. `channel` chooses the table. */
     void (*window_to_f32)(float *out, const sk_window *window, const sk_normal *normal, int32_t channel);
     void (*window_to_u8)(uint8_t *out, const sk_window *window);
+    /* What this thread streamed is in memory before what it writes next. */
+    void (*drain)(void);
+    /* Three byte planes (plane: bytes between them) to interleaved RGB. */
+    void (*planes_to_rgb_u8)(uint8_t *out, const uint8_t *in, size_t plane, int32_t count);
     /* One gray or planar row to floats. `channel` chooses the table. */
     void (*plane_to_f32)(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                          int32_t channel);
@@ -126,6 +162,9 @@ extern const sk_kernels sk_kernels_scalar;
 
 /* The scalar horizontal pass of row `y` from output pixel `from` on, for the ends of rows in vector versions. */
 void sk_scalar_resample_row(const sk_rows *rows, const sk_taps *taps, int32_t y, int32_t from);
+
+/* For tables that stream nothing. */
+void sk_scalar_drain(void);
 
 /* The scalar JPEG kernels (scalar/jpeg.c), for tables that have no version of their own. */
 void sk_scalar_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,

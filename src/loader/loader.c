@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "kernel/kernel.h"
+#include "observe/cpu.h"
 
 #define DEFAULT_BATCH         64
 #define DEFAULT_STALL_SECONDS 300
@@ -125,6 +126,9 @@ static stoker_status plan_ring(stoker_loader *loader, const stoker_loader_settin
     }
     if (batch_bytes > 0 && loader->depth > (int64_t)(loader->ring_bytes / batch_bytes))
         loader->depth = (int64_t)(loader->ring_bytes / batch_bytes);
+    /* What does not stay in a cache until the loop reads it need not push other things out of it, nor be read into it
+     * before it is written. */
+    loader->stream = (size_t)loader->depth * batch_bytes > sk_cache_bytes();
     loader->kept_bytes = loader->ring_bytes - (size_t)loader->depth * batch_bytes;
     if (loader->kept_bytes > (size_t)loader->depth * batch_bytes) /* so none where sizes differ */
         loader->kept_bytes = (size_t)loader->depth * batch_bytes;
@@ -148,6 +152,8 @@ static stoker_status make_workers(stoker_loader *loader)
         if (status != STOKER_OK)
             return status;
     }
+    for (int32_t i = 0; i < loader->threads; i++)
+        sk_workspace_stream(loader->workers[i].maker.workspace, loader->stream);
     if (loader->on_error != STOKER_ON_ERROR_SKIP)
         return STOKER_OK;
     loader->maker = sk_aligned_malloc(sizeof *loader->maker);

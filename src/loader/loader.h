@@ -120,6 +120,7 @@ struct stoker_loader {
     int64_t depth;
     size_t ring_bytes;
     size_t kept_bytes; /* of slots that came back */
+    bool stream;       /* tensors go past the caches where that is possible */
     bool fixed;        /* all batches have this shape: */
     sk_shape shape;
     pid_t pid;

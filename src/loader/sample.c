@@ -114,8 +114,11 @@ void sk_fetch_ahead(sk_maker *maker, int64_t number)
     maker->fetched_number[turn] = number;
     maker->fetch_turn = turn == SK_FETCH_AHEAD ? 0 : turn + 1;
     add(&maker->activity.bytes[STOKER_STAGE_READ], (int64_t)out->size);
+    /* Into the second level: the first takes so few lines at once that the thread would wait for them. */
+    if (out->label_byte != NULL)
+        __builtin_prefetch(out->label_byte, 0, 2);
     for (size_t at = 0; at < out->size; at += SK_ALIGNMENT)
-        __builtin_prefetch(out->data + at);
+        __builtin_prefetch(out->data + at, 0, 2);
 }
 
 /* A dataset of raw samples may have an encoded one among them (a concatenation), so the decoder may come late. */
@@ -234,7 +237,7 @@ stoker_status sk_make_sample(sk_maker *maker, uint64_t epoch, int64_t sample, co
                                               : make_raw(maker, epoch, sample, &source, shape, out, other);
     if (status != STOKER_OK)
         return status;
-    *label = source.label;
+    *label = source.label_byte != NULL ? *source.label_byte : source.label;
     add(&maker->activity.bytes[STOKER_STAGE_TRANSFORM], (int64_t)bytes);
     return STOKER_OK;
 }

@@ -7,10 +7,7 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#define HUGE_PAGE ((size_t)2 << 20) /* bytes; on other page sizes the hint is only less useful */
 
 struct sk_pool {
     pthread_mutex_t lock;
@@ -139,17 +136,6 @@ fail:
     return NULL;
 }
 
-/* Asks for huge pages where whole ones lie inside: fewer page faults for fresh memory, fewer TLB misses for the rest.
- */
-static void hint_huge_pages(void *memory, size_t bytes)
-{
-    uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t end = ((uintptr_t)memory + bytes) / HUGE_PAGE * HUGE_PAGE;
-
-    if (end > begin)
-        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* a hint: a kernel without it is no fault */
-}
-
 void sk_slot_drop_images(sk_slot *slot)
 {
     sk_aligned_free(slot->batch.images);
@@ -169,7 +155,6 @@ stoker_status sk_slot_reserve(sk_slot *slot, size_t bytes)
                        (long long)slot->pool->places);
     slot->capacity = bytes;
     atomic_fetch_add_explicit(&slot->pool->bytes, (int64_t)bytes, memory_order_relaxed);
-    hint_huge_pages(slot->batch.images, bytes);
     return STOKER_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "loader/loader.h"
 
 #define READ_AHEAD 32 /* samples: enough requests under way to keep a disk's or a network's queue full */
@@ -220,6 +221,8 @@ static void *work(void *argument)
             if (!worker->maker.timed)
                 sk_enter(activity, STOKER_STAGE_TRANSFORM);
             fill_unit(worker, entry, begin, end);
+            if (loader->stream)
+                sk_kernels_get()->drain();
         }
         if (atomic_fetch_sub(&entry->remaining, 1) == 1)
             sk_notify(loader);

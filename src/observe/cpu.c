@@ -14,6 +14,8 @@
 #define LINE_SIZE 8192 /* bytes of a line of /proc files; longer ones are cut, and then match nothing */
 #define MOST_CPUS 65536
 
+#define USUAL_CACHE ((size_t)32 << 20) /* bytes */
+
 /* Cores in the affinity mask; the mask's size is found by growing it. */
 static int32_t affinity_cores(void)
 {
@@ -195,4 +197,17 @@ int32_t sk_usable_cores(const char *root, const char **reason)
 int32_t stoker_usable_cores(const char **reason)
 {
     return sk_usable_cores("", reason);
+}
+
+size_t sk_cache_bytes(void)
+{
+    static const int levels[] = {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        long bytes = sysconf(levels[i]);
+
+        if (bytes > 0)
+            return (size_t)bytes;
+    }
+    return USUAL_CACHE;
 }

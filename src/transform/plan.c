@@ -54,11 +54,17 @@ struct sk_workspace {
     sk_buffer image[2]; /* results of steps, by turns */
     sk_buffer map[2];   /* source columns and rows of a pad */
     sk_buffer pixels;   /* a planar sample made interleaved */
+    int32_t stream;     /* 1: past the caches */
 };
 
 sk_workspace *sk_workspace_create(void)
 {
     return sk_calloc(1, sizeof(sk_workspace));
+}
+
+void sk_workspace_stream(sk_workspace *workspace, bool stream)
+{
+    workspace->stream = stream ? 1 : 0;
 }
 
 void sk_workspace_destroy(sk_workspace *workspace)
@@ -576,7 +582,7 @@ static bool as_window(const steps *all, int32_t *left, int32_t *top, uint8_t fil
 }
 
 static void run_window(const stoker_spec *spec, const steps *all, const uint8_t *planes, int32_t width, int32_t height,
-                       int32_t left, int32_t top, const uint8_t fill[3], void *out)
+                       int32_t left, int32_t top, const uint8_t fill[3], int32_t stream, void *out)
 {
     sk_shape shape = {all->channels, all->out.height, all->out.width};
     bool flip_horizontal, flip_vertical;
@@ -597,7 +603,8 @@ static void run_window(const stoker_spec *spec, const steps *all, const uint8_t 
                         .rows = rows,
                         .margin_left = flip_horizontal ? margin_right : margin_left,
                         .count = end - begin,
-                        .flip = flip_horizontal};
+                        .flip = flip_horizontal,
+                        .stream = stream};
     size_t first =
         rows > 0 ? (size_t)(top + above + (flip_vertical ? rows - 1 : 0)) * (size_t)width + (size_t)begin : 0;
 
@@ -619,7 +626,7 @@ stoker_status sk_spec_run_planar(const stoker_spec *spec, sk_workspace *workspac
     if (status != STOKER_OK)
         return status;
     if (as_window(&all, &left, &top, fill)) {
-        run_window(spec, &all, planes, width, height, left, top, fill, out);
+        run_window(spec, &all, planes, width, height, left, top, fill, workspace->stream, out);
         return STOKER_OK;
     }
     size_t plane = (size_t)width * (size_t)height;

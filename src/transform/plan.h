@@ -18,6 +18,10 @@ typedef struct sk_workspace sk_workspace;
 sk_workspace *sk_workspace_create(void);            /* NULL on lack of memory */
 void sk_workspace_destroy(sk_workspace *workspace); /* takes NULL */
 
+/* Whether tensors go past the caches where that is possible; whoever lets another thread read them calls the kernels'
+ * `drain` before. */
+void sk_workspace_stream(sk_workspace *workspace, bool stream);
+
 typedef struct sk_draws {
     int32_t count;
     stoker_draw draw[STOKER_MAX_TRANSFORMS];

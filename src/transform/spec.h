@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "kernel/kernel.h"
 #include "transform/resample.h"
 
 typedef enum sk_op_kind {
@@ -59,9 +60,10 @@ struct stoker_spec {
     float table[3][256];
     /* The same as bits of a 16-bit type (f16, bf16). */
     uint16_t half[3][256];
-    /* With exactly one normalize: its parameters, and whether the vector kernels' exact division gives `table`. */
-    float mean[3], std[3];
-    bool by_division;
+    /* With at most one normalize: its parameters, and whether the vector kernels' arithmetic gives `table`. */
+    float mean[3];
+    sk_inverse deviation[3], unit;
+    bool by_arithmetic;
 };
 
 /* "bilinear" …; used by the canonical text and error messages. */

@@ -24,22 +24,18 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-/* What the vector kernels compute: quotients by a reciprocal and one step of correction with fused multiply-adds, which
- * gives the correctly rounded quotient unless the reciprocal is unlucky (Markstein, "Computation of elementary
- * functions on the IBM RISC System/6000", 1990); so all 256 inputs are tried. */
-static float quotient(float value, float divisor)
+/* What the vector kernels compute. The multiplication by an inverse in two parts gives the correctly rounded quotient
+ * unless that lies within some 2^-47 of the middle between two floats; so all 256 inputs are tried. */
+static float multiply(float value, sk_inverse by)
 {
-    float reciprocal = 1.0f / divisor;
-    float guess = value * reciprocal;
-
-    return fmaf(fmaf(-guess, divisor, value), reciprocal, guess);
+    return fmaf(value, by.high, value * by.low);
 }
 
-static bool division_gives_table(const stoker_spec *spec)
+static bool arithmetic_gives_table(const stoker_spec *spec)
 {
     for (int c = 0; c < 3; c++) {
         for (int v = 0; v < 256; v++) {
-            float result = quotient(quotient((float)v, 255.0f) - spec->mean[c], spec->std[c]);
+            float result = multiply(multiply((float)v, spec->unit) - spec->mean[c], spec->deviation[c]);
 
             if (bits_of(result) != bits_of(spec->table[c][v]))
                 return false;
@@ -55,9 +51,10 @@ void sk_tensor_prepare(stoker_spec *spec)
 
     for (int32_t i = 0; i < spec->count; i++)
         reciprocal = reciprocal || (spec->op[i].kind == SK_OP_TO_TENSOR && spec->op[i].reciprocal);
+    spec->unit = reciprocal ? (sk_inverse){(float)(1.0 / 255.0), 0.0f} : sk_inverse_of(255.0f);
     for (int c = 0; c < 3; c++) {
         spec->mean[c] = 0.0f;
-        spec->std[c] = 1.0f;
+        spec->deviation[c] = sk_inverse_of(1.0f);
         for (int v = 0; v < 256; v++)
             spec->table[c][v] = reciprocal ? (float)v * (float)(1.0 / 255.0) : (float)v / 255.0f;
     }
@@ -69,16 +66,18 @@ void sk_tensor_prepare(stoker_spec *spec)
         normals++;
         for (int c = 0; c < 3; c++) {
             spec->mean[c] = op->mean[op->channels == 1 ? 0 : c];
-            spec->std[c] = op->std[op->channels == 1 ? 0 : c];
+            float deviation = op->std[op->channels == 1 ? 0 : c];
+
+            spec->deviation[c] = sk_inverse_of(deviation);
             for (int v = 0; v < 256; v++) {
                 float centred = spec->table[c][v] - spec->mean[c];
 
-                spec->table[c][v] = centred / spec->std[c];
+                spec->table[c][v] = centred / deviation;
             }
         }
     }
     spec->normal_count = normals;
-    spec->by_division = normals <= 1 && division_gives_table(spec);
+    spec->by_arithmetic = normals <= 1 && arithmetic_gives_table(spec);
     for (int c = 0; c < 3; c++) {
         if (spec->dtype == STOKER_BF16)
             sk_kernels_scalar.f32_to_bf16(spec->half[c], spec->table[c], 256);
@@ -89,8 +88,11 @@ void sk_tensor_prepare(stoker_spec *spec)
 
 static sk_normal normal_of(const stoker_spec *spec)
 {
-    return (sk_normal){
-        .table = spec->table, .mean = spec->mean, .std = spec->std, .by_division = spec->by_division ? 1 : 0};
+    return (sk_normal){.table = spec->table,
+                       .mean = spec->mean,
+                       .deviation = spec->deviation,
+                       .unit = spec->unit,
+                       .by_arithmetic = spec->by_arithmetic ? 1 : 0};
 }
 
 static void row_f32(const stoker_spec *spec, sk_shape shape, int32_t y, const uint8_t *row, int32_t flip, float *out)
@@ -205,21 +207,6 @@ static void window_by_element(const stoker_spec *spec, sk_shape shape, int32_t c
     }
 }
 
-/* The rows y .. y + height of a window. */
-static sk_window window_part(const sk_window *window, int32_t y, int32_t height)
-{
-    sk_window part = *window;
-    int32_t first = window->margin_top > y ? window->margin_top : y;
-    int32_t end = window->margin_top + window->rows < y + height ? window->margin_top + window->rows : y + height;
-
-    part.height = height;
-    part.margin_top = first < y + height ? first - y : height;
-    part.rows = end > first ? end - first : 0;
-    if (part.rows > 0)
-        part.in += (first - window->margin_top) * window->in_stride;
-    return part;
-}
-
 /* 16-bit floats: some rows at a time by way of floats on the stack. */
 static void window_half(const stoker_spec *spec, const sk_window *window, int32_t channel, uint16_t *out)
 {
@@ -229,7 +216,7 @@ static void window_half(const stoker_spec *spec, const sk_window *window, int32_
 
     for (int32_t y = 0; y < window->height; y += most) {
         int32_t rows = window->height - y < most ? window->height - y : most;
-        sk_window part = window_part(window, y, rows);
+        sk_window part = sk_window_rows(window, y, rows);
 
         sk_kernels_get()->window_to_f32(value, &part, &normal, channel);
         to_half(spec, out + (size_t)y * (size_t)window->width, value, rows * window->width);

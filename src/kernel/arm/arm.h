@@ -21,6 +21,7 @@ void sk_neon_rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int3
 void sk_neon_rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal);
 void sk_neon_window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel);
 void sk_neon_window_to_u8(uint8_t *out, const sk_window *window);
+void sk_neon_planes_to_rgb_u8(uint8_t *out, const uint8_t *in, size_t plane, int32_t count);
 void sk_neon_plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                           int32_t channel);
 void sk_neon_rgb_to_planes_u8(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip);

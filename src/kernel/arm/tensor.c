@@ -2,8 +2,7 @@
 /*
  * tensor.c: pixels to tensors with NEON.
  *
- * Floats: v / 255 and (x - mean) / std by a reciprocal and one correction with fused multiply-adds, as in the x86
- * tables; the spec found that this gives the table (sk_normal.by_division), or else the scalar loop runs.
+ * Floats: v / 255 and (x - mean) / std by inverses in two parts (sk_inverse), as in the x86 tables; the spec found that this gives the table (sk_normal.by_arithmetic), or else the scalar loop runs.
  *
  * Rows go in steps of 8 or 16 pixels; the last step begins earlier, so that it ends with the row: some pixels are then
  * made twice, and none one by one.
@@ -60,27 +59,25 @@ static inline uint8x16x3_t load_sixteen_pixels(const uint8_t *in, int32_t flip)
 /* ---------------------------------------------------------------------------------------------- to floats -------- */
 
 typedef struct divisor {
-    float32x4_t mean, std, reciprocal;
+    float32x4_t unit_high, unit_low, mean, high, low;
 } divisor;
 
 static inline divisor divisor_of(const sk_normal *normal, int32_t channel)
 {
-    return (divisor){vdupq_n_f32(normal->mean[channel]), vdupq_n_f32(normal->std[channel]),
-                     vdupq_n_f32(1.0f / normal->std[channel])};
+    return (divisor){vdupq_n_f32(normal->unit.high), vdupq_n_f32(normal->unit.low), vdupq_n_f32(normal->mean[channel]),
+                     vdupq_n_f32(normal->deviation[channel].high), vdupq_n_f32(normal->deviation[channel].low)};
 }
 
-static inline float32x4_t divide(float32x4_t value, float32x4_t by, float32x4_t reciprocal)
+static inline float32x4_t multiply(float32x4_t value, float32x4_t high, float32x4_t low)
 {
-    float32x4_t guess = vmulq_f32(value, reciprocal);
-
-    return vfmaq_f32(guess, vfmsq_f32(value, guess, by), reciprocal);
+    return vfmaq_f32(vmulq_f32(value, low), value, high);
 }
 
 static inline float32x4_t normalise_four(uint32x4_t values, const divisor *d)
 {
-    float32x4_t unit = divide(vcvtq_f32_u32(values), vdupq_n_f32(255.0f), vdupq_n_f32(1.0f / 255.0f));
+    float32x4_t unit = multiply(vcvtq_f32_u32(values), d->unit_high, d->unit_low);
 
-    return divide(vsubq_f32(unit, d->mean), d->std, d->reciprocal);
+    return multiply(vsubq_f32(unit, d->mean), d->high, d->low);
 }
 
 static inline float32x4x2_t normalise(uint8x8_t bytes, const divisor *d)
@@ -100,7 +97,7 @@ static inline void store_eight(float *out, float32x4x2_t floats)
 void sk_neon_rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
                                const sk_normal *normal)
 {
-    if (!normal->by_division || width < 8) {
+    if (!normal->by_arithmetic || width < 8) {
         sk_kernels_scalar.rgb_to_planes_f32(out, plane, in, width, flip, normal);
         return;
     }
@@ -119,7 +116,7 @@ void sk_neon_rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int3
 
 void sk_neon_rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal)
 {
-    if (!normal->by_division || width < 8) {
+    if (!normal->by_arithmetic || width < 8) {
         sk_kernels_scalar.rgb_to_rgb_f32(out, in, width, flip, normal);
         return;
     }
@@ -166,7 +163,7 @@ void sk_neon_plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t 
 {
     divisor d = divisor_of(normal, channel);
 
-    row_to_f32(out, in, width, flip, normal->by_division ? &d : NULL, normal->table[channel]);
+    row_to_f32(out, in, width, flip, normal->by_arithmetic ? &d : NULL, normal->table[channel]);
 }
 
 static inline float *fill_f32(float *out, float value, int32_t count)
@@ -192,12 +189,28 @@ void sk_neon_window_to_f32(float *out, const sk_window *window, const sk_normal 
         }
         out = fill_f32(out, fill, window->margin_left);
         row_to_f32(out, window->in + row * window->in_stride, window->count, window->flip,
-                   normal->by_division ? &d : NULL, table);
+                   normal->by_arithmetic ? &d : NULL, table);
         out = fill_f32(out + window->count, fill, window->width - window->margin_left - window->count);
     }
 }
 
 /* ----------------------------------------------------------------------------------------------- to bytes -------- */
+
+void sk_neon_planes_to_rgb_u8(uint8_t *out, const uint8_t *in, size_t plane, int32_t count)
+{
+    if (count < 8) {
+        sk_kernels_scalar.planes_to_rgb_u8(out, in, plane, count);
+        return;
+    }
+    const size_t n = (size_t)count, last = n - 8;
+
+    for (size_t i = 0; i < n; i += 8) {
+        size_t x = step_start(i, last);
+        const uint8_t *at = in + x;
+
+        vst3_u8(out + 3 * x, (uint8x8x3_t){{vld1_u8(at), vld1_u8(at + plane), vld1_u8(at + 2 * plane)}});
+    }
+}
 
 void sk_neon_rgb_to_planes_u8(uint8_t *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip)
 {

@@ -152,6 +152,18 @@ static void window_to_u8(uint8_t *out, const sk_window *window)
     }
 }
 
+void sk_scalar_drain(void)
+{
+}
+
+static void planes_to_rgb_u8(uint8_t *out, const uint8_t *in, size_t plane, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        for (size_t c = 0; c < 3; c++)
+            *out++ = in[c * plane + (size_t)i];
+    }
+}
+
 static uint32_t bits_of(float value)
 {
     uint32_t bits;
@@ -206,6 +218,8 @@ const sk_kernels sk_kernels_scalar = {
     .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,
     .window_to_u8 = window_to_u8,
+    .drain = sk_scalar_drain,
+    .planes_to_rgb_u8 = planes_to_rgb_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
     .rgb_to_rgb_u8 = rgb_to_rgb_u8,

@@ -162,29 +162,28 @@ static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size
 }
 
 typedef struct divisor {
-    __m256 mean, std, reciprocal;
+    __m256 unit_high, unit_low, mean, high, low;
 } divisor;
 
 static inline divisor divisor_of(const sk_normal *normal, int channel)
 {
-    return (divisor){_mm256_set1_ps(normal->mean[channel]), _mm256_set1_ps(normal->std[channel]),
-                     _mm256_set1_ps(1.0f / normal->std[channel])};
+    return (divisor){_mm256_set1_ps(normal->unit.high), _mm256_set1_ps(normal->unit.low),
+                     _mm256_set1_ps(normal->mean[channel]), _mm256_set1_ps(normal->deviation[channel].high),
+                     _mm256_set1_ps(normal->deviation[channel].low)};
 }
 
-static inline __m256 divide(__m256 value, __m256 by, __m256 reciprocal)
+static inline __m256 multiply(__m256 value, __m256 high, __m256 low)
 {
-    __m256 guess = _mm256_mul_ps(value, reciprocal);
-
-    return _mm256_fmadd_ps(_mm256_fnmadd_ps(guess, by, value), reciprocal, guess);
+    return _mm256_fmadd_ps(value, high, _mm256_mul_ps(value, low));
 }
 
 /* The low 8 bytes → 8 floats. */
 static inline __m256 normalise(__m128i bytes, const divisor *d)
 {
     __m256 value = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
-    __m256 unit = divide(value, _mm256_set1_ps(255.0f), _mm256_set1_ps(1.0f / 255.0f));
+    __m256 unit = multiply(value, d->unit_high, d->unit_low);
 
-    return divide(_mm256_sub_ps(unit, d->mean), d->std, d->reciprocal);
+    return multiply(_mm256_sub_ps(unit, d->mean), d->high, d->low);
 }
 
 /* Where 24 bytes of output come from in 8 pixels of RGB, forwards and mirrored: planes (8 bytes a channel), then
@@ -240,7 +239,7 @@ static inline int32_t step_start(int32_t x, int32_t width, int32_t step)
 static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
                               const sk_normal *normal)
 {
-    if (!normal->by_division || width < 8) {
+    if (!normal->by_arithmetic || width < 8) {
         sk_kernels_scalar.rgb_to_planes_f32(out, plane, in, width, flip, normal);
         return;
     }
@@ -259,21 +258,22 @@ static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32
 
 static inline divisor interleaved_divisor(const sk_normal *normal, int phase)
 {
-    float mean[8], std[8], reciprocal[8];
+    float mean[8], high[8], low[8];
 
     for (int i = 0; i < 8; i++) {
         int c = (phase + i) % 3;
 
         mean[i] = normal->mean[c];
-        std[i] = normal->std[c];
-        reciprocal[i] = 1.0f / normal->std[c];
+        high[i] = normal->deviation[c].high;
+        low[i] = normal->deviation[c].low;
     }
-    return (divisor){_mm256_loadu_ps(mean), _mm256_loadu_ps(std), _mm256_loadu_ps(reciprocal)};
+    return (divisor){_mm256_set1_ps(normal->unit.high), _mm256_set1_ps(normal->unit.low), _mm256_loadu_ps(mean),
+                     _mm256_loadu_ps(high), _mm256_loadu_ps(low)};
 }
 
 static void rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal)
 {
-    if (!normal->by_division || width < 8) {
+    if (!normal->by_arithmetic || width < 8) {
         sk_kernels_scalar.rgb_to_rgb_f32(out, in, width, flip, normal);
         return;
     }
@@ -343,7 +343,7 @@ static inline __m128i load_eight(const uint8_t *in, int32_t flip)
 static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                          int32_t channel)
 {
-    if (!normal->by_division || width < 8) {
+    if (!normal->by_arithmetic || width < 8) {
         sk_kernels_scalar.plane_to_f32(out, in, width, flip, normal, channel);
         return;
     }
@@ -356,62 +356,143 @@ static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t f
     }
 }
 
-static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
+static inline void row_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
 {
-    if (!flip || width < 8) {
-        sk_kernels_scalar.plane_to_u8(out, in, width, flip);
+    if (width >= 16) {
+        for (int32_t i = 0; i < width; i += 16) {
+            int32_t x = step_start(i, width, 16);
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(in + (flip ? width - 16 - x : x)));
+
+            _mm_storeu_si128((__m128i *)(out + x), flip ? reverse(bytes) : bytes);
+        }
         return;
     }
-    for (int32_t i = 0; i < width && width < 16; i += 8) {
+    for (int32_t i = 0; i < width && width >= 8; i += 8) {
         int32_t x = step_start(i, width, 8);
 
-        _mm_storel_epi64((__m128i *)(out + x), load_eight(in + width - 8 - x, 1));
+        _mm_storel_epi64((__m128i *)(out + x), load_eight(in + (flip ? width - 8 - x : x), flip));
     }
-    for (int32_t i = 0; i < width && width >= 16; i += 16) {
-        int32_t x = step_start(i, width, 16);
-
-        _mm_storeu_si128((__m128i *)(out + x), reverse(_mm_loadu_si128((const __m128i *)(in + width - 16 - x))));
-    }
+    for (int32_t x = 0; x < width && width < 8; x++)
+        out[x] = in[flip ? width - 1 - x : x];
 }
 
-/* Rows of a window are short, so the divisors are made once for all of them. */
-static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+static void plane_to_u8(uint8_t *out, const uint8_t *in, int32_t width, int32_t flip)
 {
-    const float *table = normal->table[channel];
-    divisor d = divisor_of(normal, channel);
+    row_to_u8(out, in, width, flip);
+}
+
+static inline void fill_row(uint8_t *out, __m256i fill, int32_t width)
+{
+    if (width < 32) {
+        memset(out, _mm256_cvtsi256_si32(fill) & 255, (size_t)width);
+        return;
+    }
+    for (int32_t i = 0; i < width; i += 32)
+        _mm256_storeu_si256((__m256i *)(out + step_start(i, width, 32)), fill);
+}
+
+static inline void window_bytes(uint8_t *out, const sk_window *window, int32_t flip)
+{
+    const __m256i fill = _mm256_set1_epi8((char)window->fill);
+    const uint8_t *in = window->in;
 
     for (int32_t y = 0; y < window->height; y++, out += window->width) {
-        int32_t row = y - window->margin_top;
-        bool inside = row >= 0 && row < window->rows;
-        const uint8_t *in = inside ? window->in + row * window->in_stride : window->in;
-        int32_t begin = window->margin_left, end = inside ? begin + window->count : begin, x = 0;
+        bool inside = y >= window->margin_top && y < window->margin_top + window->rows;
 
-        for (; x < begin; x++)
-            out[x] = table[window->fill];
-        for (; normal->by_division && x + 8 <= end; x += 8) {
-            __m128i bytes = _mm_loadl_epi64((const __m128i *)(in + (window->flip ? end - 8 - x : x - begin)));
-
-            bytes = window->flip ? _mm_srli_si128(reverse(bytes), 8) : bytes;
-            _mm256_storeu_ps(out + x, normalise(bytes, &d));
-        }
-        for (; x < end; x++)
-            out[x] = table[in[window->flip ? end - 1 - x : x - begin]];
-        for (; x < window->width; x++)
-            out[x] = table[window->fill];
+        if (!inside || window->count < window->width)
+            fill_row(out, fill, window->width);
+        if (!inside)
+            continue;
+        row_to_u8(out + window->margin_left, in, window->count, flip);
+        in += window->in_stride;
     }
 }
 
 static void window_to_u8(uint8_t *out, const sk_window *window)
 {
-    for (int32_t y = 0; y < window->height; y++, out += window->width) {
-        int32_t row = y - window->margin_top;
-        bool inside = row >= 0 && row < window->rows;
-        int32_t begin = window->margin_left, end = inside ? begin + window->count : begin;
+    if (window->flip)
+        window_bytes(out, window, 1);
+    else
+        window_bytes(out, window, 0);
+}
 
-        memset(out, window->fill, (size_t)begin);
-        if (inside)
-            plane_to_u8(out + begin, window->in + row * window->in_stride, window->count, window->flip);
-        memset(out + end, window->fill, (size_t)(window->width - end));
+/* `count` bytes behind one another, at least 8; `stream`: `out` is aligned and `count` a multiple of 8. */
+static inline void bytes_to_f32(float *out, const uint8_t *in, int32_t count, const divisor *d, bool stream)
+{
+    for (int32_t i = 0; i < count; i += 8) {
+        int32_t x = step_start(i, count, 8);
+        __m256 floats = normalise(_mm_loadl_epi64((const __m128i *)(in + x)), d);
+
+        if (stream)
+            _mm256_stream_ps(out + x, floats);
+        else
+            _mm256_storeu_ps(out + x, floats);
+    }
+}
+
+#define WINDOW_BYTES 2048 /* of a window that are put together on the stack before they become floats */
+
+static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+{
+    if (!normal->by_arithmetic || window->width > WINDOW_BYTES) {
+        sk_kernels_scalar.window_to_f32(out, window, normal, channel);
+        return;
+    }
+    divisor d = divisor_of(normal, channel);
+    _Alignas(32) uint8_t bytes[WINDOW_BYTES];
+    int32_t most = WINDOW_BYTES / window->width;
+
+    for (int32_t y = 0; y < window->height; y += most) {
+        sk_window part = sk_window_rows(window, y, window->height - y < most ? window->height - y : most);
+        int32_t count = part.height * window->width;
+        float *to = out + (size_t)y * (size_t)window->width;
+
+        window_to_u8(bytes, &part);
+        if (count < 8)
+            sk_kernels_scalar.plane_to_f32(to, bytes, count, 0, normal, channel);
+        else if (window->stream && count % 8 == 0 && (uintptr_t)to % 32 == 0)
+            bytes_to_f32(to, bytes, count, &d, true);
+        else
+            bytes_to_f32(to, bytes, count, &d, false);
+    }
+}
+
+static void drain(void)
+{
+    _mm_sfence();
+}
+
+/* 16 pixels a step: each third of their 48 bytes takes some from each plane. */
+static void planes_to_rgb_u8(uint8_t *out, const uint8_t *in, size_t plane, int32_t count)
+{
+    if (count < 16) {
+        sk_kernels_scalar.planes_to_rgb_u8(out, in, plane, count);
+        return;
+    }
+    __m128i order[3][3]; /* third, channel */
+
+    for (int third = 0; third < 3; third++) {
+        int8_t at[3][16];
+
+        memset(at, NONE, sizeof at);
+        for (int i = 0; i < 16; i++)
+            at[(16 * third + i) % 3][i] = (int8_t)((16 * third + i) / 3);
+        for (int c = 0; c < 3; c++)
+            order[third][c] = _mm_loadu_si128((const __m128i *)at[c]);
+    }
+    for (int32_t i = 0; i < count; i += 16) {
+        int32_t x = step_start(i, count, 16);
+        __m128i pixels[3];
+
+        for (size_t c = 0; c < 3; c++)
+            pixels[c] = _mm_loadu_si128((const __m128i *)(in + c * plane + x));
+        for (size_t third = 0; third < 3; third++) {
+            __m128i bytes = _mm_or_si128(_mm_shuffle_epi8(pixels[0], order[third][0]),
+                                         _mm_shuffle_epi8(pixels[1], order[third][1]));
+
+            bytes = _mm_or_si128(bytes, _mm_shuffle_epi8(pixels[2], order[third][2]));
+            _mm_storeu_si128((__m128i *)(out + 3 * (size_t)x + 16 * third), bytes);
+        }
     }
 }
 
@@ -456,6 +537,8 @@ const sk_kernels sk_kernels_avx2 = {
     .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,
     .window_to_u8 = window_to_u8,
+    .drain = drain,
+    .planes_to_rgb_u8 = planes_to_rgb_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
     .rgb_to_rgb_u8 = rgb_to_rgb_u8,

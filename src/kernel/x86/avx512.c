@@ -7,8 +7,8 @@
  * saturation). The three sums put together are the scalar sum modulo 2^32, and that fits 32 bits, so the bytes are
  * equal.
  *
- * Floats: v / 255 and (x - mean) / std by a reciprocal and one correction with fused multiply-adds; the spec found that
- * this gives the table (sk_normal.by_division), or else the scalar loop runs.
+ * Floats: v / 255 and (x - mean) / std by inverses in two parts (sk_inverse); the spec found that this gives the table
+ * (sk_normal.by_arithmetic), or else the scalar loop runs.
  */
 #include <immintrin.h>
 #include <stdbool.h>
@@ -275,28 +275,27 @@ static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size
 
 /* (v / 255 - mean) / std for 16 pixels. */
 typedef struct divisor {
-    __m512 mean, std, reciprocal;
+    __m512 unit_high, unit_low, mean, high, low;
 } divisor;
 
 static inline divisor divisor_of(const sk_normal *normal, int channel)
 {
-    return (divisor){_mm512_set1_ps(normal->mean[channel]), _mm512_set1_ps(normal->std[channel]),
-                     _mm512_set1_ps(1.0f / normal->std[channel])};
+    return (divisor){_mm512_set1_ps(normal->unit.high), _mm512_set1_ps(normal->unit.low),
+                     _mm512_set1_ps(normal->mean[channel]), _mm512_set1_ps(normal->deviation[channel].high),
+                     _mm512_set1_ps(normal->deviation[channel].low)};
 }
 
-static inline __m512 divide(__m512 value, __m512 by, __m512 reciprocal)
+static inline __m512 multiply(__m512 value, __m512 high, __m512 low)
 {
-    __m512 guess = _mm512_mul_ps(value, reciprocal);
-
-    return _mm512_fmadd_ps(_mm512_fnmadd_ps(guess, by, value), reciprocal, guess);
+    return _mm512_fmadd_ps(value, high, _mm512_mul_ps(value, low));
 }
 
 static inline __m512 normalise(__m128i bytes, const divisor *d)
 {
     __m512 value = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
-    __m512 unit = divide(value, _mm512_set1_ps(255.0f), _mm512_set1_ps(1.0f / 255.0f));
+    __m512 unit = multiply(value, d->unit_high, d->unit_low);
 
-    return divide(_mm512_sub_ps(unit, d->mean), d->std, d->reciprocal);
+    return multiply(_mm512_sub_ps(unit, d->mean), d->high, d->low);
 }
 
 /* Byte 3 i + c of 48 → byte i, for the three channels; then the same with i counted from the end. */
@@ -329,7 +328,7 @@ static inline void load_pixels(const uint8_t *in, int32_t width, int32_t flip, i
 static void rgb_to_planes_f32(float *out, size_t plane, const uint8_t *in, int32_t width, int32_t flip,
                               const sk_normal *normal)
 {
-    if (!normal->by_division) {
+    if (!normal->by_arithmetic) {
         sk_kernels_scalar.rgb_to_planes_f32(out, plane, in, width, flip, normal);
         return;
     }
@@ -365,16 +364,17 @@ static inline __m512i load_interleaved(const uint8_t *in, int32_t width, int32_t
 /* For 16 interleaved values whose first is of channel `phase`. */
 static inline divisor interleaved_divisor(const sk_normal *normal, int phase)
 {
-    float mean[16], std[16], reciprocal[16];
+    float mean[16], high[16], low[16];
 
     for (int i = 0; i < 16; i++) {
         int c = (phase + i) % 3;
 
         mean[i] = normal->mean[c];
-        std[i] = normal->std[c];
-        reciprocal[i] = 1.0f / normal->std[c];
+        high[i] = normal->deviation[c].high;
+        low[i] = normal->deviation[c].low;
     }
-    return (divisor){_mm512_loadu_ps(mean), _mm512_loadu_ps(std), _mm512_loadu_ps(reciprocal)};
+    return (divisor){_mm512_set1_ps(normal->unit.high), _mm512_set1_ps(normal->unit.low), _mm512_loadu_ps(mean),
+                     _mm512_loadu_ps(high), _mm512_loadu_ps(low)};
 }
 
 static inline __mmask16 first_lanes(int32_t n)
@@ -384,7 +384,7 @@ static inline __mmask16 first_lanes(int32_t n)
 
 static void rgb_to_rgb_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal)
 {
-    if (!normal->by_division) {
+    if (!normal->by_arithmetic) {
         sk_kernels_scalar.rgb_to_rgb_f32(out, in, width, flip, normal);
         return;
     }
@@ -447,7 +447,7 @@ static inline __m128i load_plane(const uint8_t *in, int32_t width, int32_t flip,
 static void plane_to_f32(float *out, const uint8_t *in, int32_t width, int32_t flip, const sk_normal *normal,
                          int32_t channel)
 {
-    if (!normal->by_division) {
+    if (!normal->by_arithmetic) {
         sk_kernels_scalar.plane_to_f32(out, in, width, flip, normal, channel);
         return;
     }
@@ -511,8 +511,8 @@ static inline __m512i strip_row(const strip *s, const uint8_t *row)
                                         _mm512_maskz_loadu_epi8(s->read, row + s->offset));
 }
 
-/* 64 bytes to as many floats as `width` has left at `out`. */
-static inline void store_floats(float *out, int32_t left, __m512i bytes, const divisor *d)
+/* 64 bytes to as many floats as `left` at `out`. */
+static inline void store_floats(float *out, int32_t left, __m512i bytes, const divisor *d, bool stream)
 {
     const __m128i sixteen[4] = {_mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
                                 _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
@@ -520,18 +520,16 @@ static inline void store_floats(float *out, int32_t left, __m512i bytes, const d
     for (int32_t i = 0; i < 4 && 16 * i < left; i++) {
         __mmask16 keep = left - 16 * i >= 16 ? 0xffff : (__mmask16)((1u << (left - 16 * i)) - 1);
 
-        _mm512_mask_storeu_ps(out + 16 * i, keep, normalise(sixteen[i], d));
+        if (stream)
+            _mm512_stream_ps(out + 16 * i, normalise(sixteen[i], d));
+        else
+            _mm512_mask_storeu_ps(out + 16 * i, keep, normalise(sixteen[i], d));
     }
 }
 
-static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+/* `stream`: `out` is aligned and the width a multiple of 16. */
+static inline void window_floats(float *out, const sk_window *window, const divisor *d, bool stream)
 {
-    if (!normal->by_division) {
-        sk_kernels_scalar.window_to_f32(out, window, normal, channel);
-        return;
-    }
-    divisor d = divisor_of(normal, channel);
-
     for (int32_t x = 0; x < window->width; x += 64) {
         strip s = strip_of(window, x);
         const uint8_t *row = window->in;
@@ -540,10 +538,49 @@ static void window_to_f32(float *out, const sk_window *window, const sk_normal *
         for (int32_t y = 0; y < window->height; y++, to += window->width) {
             bool inside = y >= window->margin_top && y < window->margin_top + window->rows;
 
-            store_floats(to, window->width - x, inside ? strip_row(&s, row) : s.fill, &d);
+            store_floats(to, window->width - x, inside ? strip_row(&s, row) : s.fill, d, stream);
             if (inside)
                 row += window->in_stride;
         }
+    }
+}
+
+static void window_to_f32(float *out, const sk_window *window, const sk_normal *normal, int32_t channel)
+{
+    if (!normal->by_arithmetic) {
+        sk_kernels_scalar.window_to_f32(out, window, normal, channel);
+        return;
+    }
+    divisor d = divisor_of(normal, channel);
+
+    if (window->stream && window->width % 16 == 0 && (uintptr_t)out % 64 == 0)
+        window_floats(out, window, &d, true);
+    else
+        window_floats(out, window, &d, false);
+}
+
+static void drain(void)
+{
+    _mm_sfence();
+}
+
+/* 16 pixels a step: the three planes' bytes behind one another in a register, then each where it goes. */
+static void planes_to_rgb_u8(uint8_t *out, const uint8_t *in, size_t plane, int32_t count)
+{
+    uint8_t order[64] = {0};
+
+    for (int i = 0; i < 48; i++)
+        order[i] = (uint8_t)(i % 3 * 16 + i / 3);
+    const __m512i index = _mm512_loadu_si512(order);
+
+    for (int32_t x = 0; x < count; x += 16, in += 16, out += 48) {
+        __mmask16 keep = count - x >= 16 ? 0xffff : (__mmask16)((1u << (count - x)) - 1);
+        __mmask64 bytes = count - x >= 16 ? 0xffffffffffff : (UINT64_C(1) << 3 * (count - x)) - 1;
+        __m512i planes = _mm512_castsi128_si512(_mm_maskz_loadu_epi8(keep, in));
+
+        planes = _mm512_inserti32x4(planes, _mm_maskz_loadu_epi8(keep, in + plane), 1);
+        planes = _mm512_inserti32x4(planes, _mm_maskz_loadu_epi8(keep, in + 2 * plane), 2);
+        _mm512_mask_storeu_epi8(out, bytes, _mm512_permutexvar_epi8(index, planes));
     }
 }
 
@@ -601,6 +638,8 @@ const sk_kernels sk_kernels_avx512 = {
     .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,
     .window_to_u8 = window_to_u8,
+    .drain = drain,
+    .planes_to_rgb_u8 = planes_to_rgb_u8,
     .plane_to_f32 = plane_to_f32,
     .rgb_to_planes_u8 = rgb_to_planes_u8,
     .rgb_to_rgb_u8 = rgb_to_rgb_u8,
