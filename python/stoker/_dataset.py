@@ -51,8 +51,9 @@ class Dataset:
         else all.
     :param coarse_labels: CIFAR-100: the 20 coarse labels instead of the 100 fine ones.
     :param exif_orientation: turn images upright by their EXIF tag; torchvision does not, and so the default does not.
-    :param index: whether the list of an ImageFolder's files is kept in the user's cache folder for the next time: "auto"
-        (from 5,000 files on, or as the environment variable STOKER_INDEX says), "off", "keep" (however few), "rebuild".
+    :param index: whether the list of an ImageFolder's files is kept in the user's cache folder for the next time:
+        "auto" (from 5,000 files on, or as the environment variable STOKER_INDEX says), "off", "keep" (however few),
+        "rebuild".
     """
 
     def __init__(
