@@ -530,13 +530,41 @@ static uint8_t *plane_row(const component *part, int32_t row)
     return part->plane + (size_t)row * part->stride;
 }
 
-/* Coefficients of a row of MCUs → samples, with copies of the picture's edge samples beside them. */
-static void make_samples(const decoding *d)
+/* Where values leave 16 bits, libjpeg-turbo's vector code for Arm gives other samples than that for x86-64, which the kernels follow.
+ * What the columns leave is at most 4 × 1.387 (2 fractional bits, √2 cos π/16) times the column's sum of magnitudes, and the rows then add
+ * values four columns apart in 16 bits. Dequantised values wrap to 16 bits in both. Only damage and drawn noise go further. */
+static bool is_libjpeg_like_ours(const component *part)
+{
+#ifdef __aarch64__
+    enum { MOST = 5900 }; /* 32767 / 5.548, less what rounding adds */
+
+    for (int32_t b = 0; b < part->v * part->row_blocks; b++) {
+        const int16_t *block = part->coefficients + (size_t)b * 64;
+        int32_t sum[4] = {0};
+
+        for (int i = 0; i < 64; i++) {
+            int32_t value = (int16_t)(uint16_t)(block[i] * part->quant[i]);
+
+            sum[i % 4] += value < 0 ? -value : value;
+        }
+        if (sum[0] > MOST || sum[1] > MOST || sum[2] > MOST || sum[3] > MOST)
+            return false;
+    }
+#else
+    (void)part;
+#endif
+    return true;
+}
+
+/* Coefficients of a row of MCUs → samples, with copies of the picture's edge samples beside them. False: libjpeg would make others. */
+static bool make_samples(const decoding *d)
 {
     for (int c = 0; c < d->components; c++) {
         const component *part = &d->component[c];
         int32_t first = d->mcu_left * part->h * 8, past = part->width - first;
 
+        if (!is_libjpeg_like_ours(part))
+            return false;
         for (int32_t y = 0; y < part->v; y++)
             d->kernels->idct(plane_row(part, 1 + 8 * y), part->stride,
                              part->coefficients + (size_t)y * (size_t)part->row_blocks * 64,
@@ -552,6 +580,7 @@ static void make_samples(const decoding *d)
                 row[past] = row[past - 1];
         }
     }
+    return true;
 }
 
 /* The chroma of image row `y` at full width: of `count` samples from sample `from` of the planes on. `base`: the image's chroma row that
@@ -627,9 +656,8 @@ static bool decode_rows(const decoding *d)
     for (int32_t row = d->mcu_top; row < d->mcu_bottom; row++) {
         int64_t first = (int64_t)row * d->mcus_across;
 
-        if (!skip_to(d, &s, first + d->mcu_left) || !keep_to(d, &s, first + d->mcu_right))
+        if (!skip_to(d, &s, first + d->mcu_left) || !keep_to(d, &s, first + d->mcu_right) || !make_samples(d))
             return false;
-        make_samples(d);
         make_pixels(d, row);
         if (d->v == 2)
             keep_last_rows(d);
