@@ -4,7 +4,7 @@
 #   make build      the command build/stoker, the library build/libstoker.so, the package in build/python
 #   make demo       trains on Fashion-MNIST and runs the photo pipeline beside PyTorch; DATA=DIR for photos of your own
 #   make test       every test
-#   make bench      throughput beside torchvision and DataLoader, into docs/benchmarks.md
+#   make bench      throughput beside seven other loaders (their environments: 6.5 GB, once), into docs/benchmarks.md and .svg
 #   make lint       formatters, linters, warnings as errors
 #   make sanitize   C tests and the command under ASan + UBSan, then under TSan
 #   make fuzz       each fuzz target for FUZZ_SECONDS

@@ -1,80 +1,93 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stoker beside torchvision and the PyTorch DataLoader: images a second, both sides in one run on the same cores.
+"""Stoker beside the other loaders of images, all in one run on the same files, cores and batch size.
 
-    make bench                                   all works; writes docs/benchmarks.md
+    make bench                                       all works and peers; writes docs/benchmarks.md and .svg
     make bench BENCH_ARGS='--rounds 5 --data DIR'
+    make bench BENCH_ARGS='--works train --peers torchvision,dali --out -'
 
 DIR holds photos/ (an ImageFolder) and cifar-10-batches-bin/; the default is ../shared/data, or drawn images where that
-is absent. Each figure is the median of interleaved rounds. DataLoader gets the number of workers that suits it best.
+is absent. Every figure is the median of interleaved rounds, each in a fresh process. Each peer has a Python environment
+of its own (bench/peers/setup.sh), and gets the number of workers that suits it best. One that cannot be installed or
+run becomes a row that says why.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import measure
-import stoker
-import torch
-import torchvision
-import torchvision.transforms as T
+import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-IMAGENET = T.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-CIFAR = T.Normalize((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+sys.path.insert(0, str(BENCH / "peers"))
+
+import measure  # noqa: E402
+import page  # noqa: E402
+import plot  # noqa: E402
+import stoker  # noqa: E402
+from catalog import Peer, catalog  # noqa: E402
+from run import family  # noqa: E402
+from works import WORKS, Work  # noqa: E402
+
+SAMPLED = 64  # photos whose pixels are compared
+LIMIT = 180  # seconds that one run of a peer may take
 
 
 @dataclass
-class Work:
-    name: str
-    dataset: str
-    ops: str
-    compose: T.Compose
-    batch: int
-    bytes: int  # of one image's tensor
+class Result:
+    """What one peer did on one work."""
+
+    peer: Peer
+    work: Work
+    workers: int = 0
+    runs: list[dict[str, float]] = field(default_factory=list)
+    reason: str = ""  # why there are no runs
+
+    def median(self, key: str) -> float:
+        return statistics.median(run[key] for run in self.runs)
+
+    @property
+    def spread(self) -> float:
+        rates = [run["rate"] for run in self.runs]
+        return (max(rates) - min(rates)) / statistics.median(rates)
 
 
-WORKS = [
-    Work(
-        "photos, train, f32",
-        "photos",
-        "random_resized_crop(224) random_horizontal_flip normalize(imagenet) to(f32,nchw)",
-        T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), IMAGENET]),
-        64,
-        3 * 224 * 224 * 4,
-    ),
-    Work(
-        "photos, validate, f32",
-        "photos",
-        "resize(256) center_crop(224) normalize(imagenet) to(f32,nchw)",
-        T.Compose([T.Resize(256), T.CenterCrop(224), T.ToTensor(), IMAGENET]),
-        64,
-        3 * 224 * 224 * 4,
-    ),
-    Work(
-        "CIFAR-10, train, f32",
-        "cifar",
-        "random_crop(32,padding=4) random_horizontal_flip normalize(cifar10) to(f32,nchw)",
-        T.Compose([T.RandomCrop(32, padding=4), T.RandomHorizontalFlip(), T.ToTensor(), CIFAR]),
-        256,
-        3 * 32 * 32 * 4,
-    ),
-    Work(
-        "CIFAR-10, train, u8",
-        "cifar",
-        "random_crop(32,padding=4) random_horizontal_flip to(u8,nchw)",
-        T.Compose([T.RandomCrop(32, padding=4), T.RandomHorizontalFlip(), T.PILToTensor()]),
-        256,
-        3 * 32 * 32,
-    ),
-]
+@dataclass
+class Pixels:
+    differing: float  # share of values
+    largest: int
+
+
+@dataclass
+class Session:
+    """What all runs share, and what is found out on the way."""
+
+    where: dict[str, Path]
+    scratch: Path
+    rounds: int
+    seconds: float
+    pythons: dict[str, Path | str] = field(default_factory=dict)  # of each environment; a str: why there is none
+    versions: dict[str, str] = field(default_factory=dict)
+    memset: list[float] = field(default_factory=list)
+
+
+class Failed(Exception):
+    pass
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def folders(data: Path) -> tuple[dict[str, Path], str]:
@@ -92,95 +105,167 @@ def folders(data: Path) -> tuple[dict[str, Path], str]:
     return drawn, "images drawn by `stoker sample`"
 
 
-def torch_dataset(work: Work, folder: Path) -> torch.utils.data.Dataset:
-    if work.dataset == "photos":
-        return torchvision.datasets.ImageFolder(str(folder), work.compose)
-    return measure.RawImages(folder, transform=work.compose)
-
-
-def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
-def run(
-    works: list[Work], where: dict[str, Path], rounds: int, seconds: float
-) -> tuple[list[dict[str, object]], float]:
-    """A row for each work, and memset's bandwidth, the median over the same time."""
-    cores = stoker.usable_cores()
-    memset: list[float] = []
-    rows: list[dict[str, object]] = []
-    for work in works:
-        theirs_data, ours_data = torch_dataset(work, where[work.dataset]), stoker.Dataset(where[work.dataset])
-        ours: list[float] = []
-        theirs: dict[int, list[float]] = {workers: [] for workers in sorted({0, 1, max(cores // 2, 1), cores})}
-        for turn in range(rounds):
-            memset.append(measure.memset_bandwidth(cores))
-            for workers, rates in theirs.items():
-                rates.append(measure.rate(measure.torch_batches(theirs_data, work.batch, workers), seconds))
-            ours.append(measure.rate(measure.stoker_batches(ours_data, work.ops, work.batch), seconds))
-            print(f"{work.name}: round {turn + 1} of {rounds}: {ours[-1]:,.0f} images/s", file=sys.stderr, flush=True)
-        best = max(theirs, key=lambda workers: statistics.median(theirs[workers]))
-        rows.append(
-            {
-                "work": work,
-                "ours": statistics.median(ours),
-                "spread": (max(ours) - min(ours)) / statistics.median(ours),
-                "theirs": statistics.median(theirs[best]),
-                "workers": best,
-            }
+def python_of(session: Session, peer: Peer) -> Path:
+    """The Python to run a peer with; makes its environment where there is none."""
+    if peer.env == "":
+        return Path(sys.executable)
+    if peer.env not in session.pythons:
+        made = subprocess.run([BENCH / "peers" / "setup.sh", peer.env], capture_output=True, text=True, check=False)
+        errors = made.stderr.strip().splitlines() or ["no reason given"]
+        session.pythons[peer.env] = (
+            Path(made.stdout.strip()) if made.returncode == 0 else f"not installed: {errors[-1]}"
         )
-    return rows, statistics.median(memset)
+    found = session.pythons[peer.env]
+    if isinstance(found, str):
+        raise Failed(found)
+    return found
 
 
-def page(rows: list[dict[str, object]], source: str, rounds: int, seconds: float, memset: float) -> str:
-    cores = stoker.usable_cores()
-    lines = [
-        "# Benchmarks",
-        "",
-        "Written by `bench/compare.py`; not by hand. Images a second, both sides in one run over the same data",
-        "on the same cores, through a loop that reads a byte of every page of every batch.",
-        "",
-        f"Command: `make bench BENCH_ARGS='--rounds {rounds} --seconds {seconds:g}'`",
-        "",
-        f"Machine: {processor()}, {cores} usable cores, instruction set {stoker.cpu()}. Data: {source}.",
-        f"Each figure is the median of {rounds} interleaved rounds of {seconds:g} s; the spread is",
-        "(largest − smallest) / median.",
-        f"Stoker {stoker.__version__}; torch {torch.__version__}, torchvision {torchvision.__version__};",
-        f"DataLoader with the best of 0 to {cores} workers.",
-        f"memset on {cores} cores: {memset / 1e9:.1f} GB/s.",
-        "",
-        "| work | torchvision + DataLoader | Stoker | ratio | written, of memset | spread |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        work, ours, theirs = row["work"], row["ours"], row["theirs"]
-        assert isinstance(work, Work) and isinstance(ours, float) and isinstance(theirs, float)
-        written = ours * work.bytes
-        lines.append(
-            f"| {work.name} | {theirs:,.0f} ({row['workers']} workers) | {ours:,.0f} | {ours / theirs:.1f} × "
-            f"| {written / 1e9:.2f} GB/s, {100 * written / memset:.0f} % | {100 * row['spread']:.0f} % |"  # type: ignore[operator]
+def resident(pid: int) -> int:
+    """Bytes of a process and all below it, shared pages counted once among those who share them (PSS)."""
+    total = 0
+    for member in family(pid):
+        try:
+            for line in Path("/proc", str(member), "smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) * 1024
+        except OSError:
+            continue
+    return total
+
+
+def run(session: Session, peer: Peer, work: Work, *arguments: str) -> dict[str, float]:
+    """One run in a fresh process: what run.py prints, and `memory`, the peak of the whole family's bytes."""
+    python = python_of(session, peer)
+    command = [python, BENCH / "peers" / "run.py", peer.key, work.key, session.where[work.dataset], session.scratch]
+    environment = {key: value for key, value in os.environ.items() if peer.env == "" or key != "PYTHONPATH"}
+    peak = [0]
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [*command, *arguments], stdout=output, stderr=errors, env=environment, start_new_session=True
         )
-    lines += ["", "The works, as specs:", ""]
-    lines += [f"- {row['work'].name}, batch {row['work'].batch}: `{row['work'].ops}`" for row in rows]  # type: ignore[attr-defined]
-    return "\n".join(lines) + "\n"
+
+        def sample() -> None:
+            while process.poll() is None:
+                peak[0] = max(peak[0], resident(process.pid))
+                time.sleep(0.25)
+
+        watcher = threading.Thread(target=sample)
+        watcher.start()
+        try:
+            process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            for member in family(process.pid):
+                os.kill(member, 9)
+            raise Failed(f"did not end within {LIMIT} s") from None
+        finally:
+            watcher.join()
+        output.seek(0)
+        errors.seek(0)
+        for line in output.read().splitlines():
+            if line.startswith("result "):
+                found = json.loads(line.removeprefix("result "))
+                session.versions[peer.key] = found.pop("version")
+                return {**found, "memory": peak[0]}
+        reasons = [line.strip() for line in errors.read().splitlines() if line.strip()]
+    raise Failed(f"failed: {(reasons or [f'exit status {process.returncode}'])[-1][:200]}")
+
+
+def best_workers(session: Session, peer: Peer, work: Work) -> int:
+    if len(peer.workers) == 1:
+        return peer.workers[0]
+    seconds = str(min(session.seconds, 2.0))
+    rates = {n: run(session, peer, work, "--workers", str(n), "--seconds", seconds)["rate"] for n in peer.workers}
+    return max(rates, key=lambda n: rates[n])
+
+
+def compare(session: Session, work: Work, peers: list[Peer]) -> list[Result]:
+    results = [Result(peer, work) for peer in peers if work.key in peer.works]
+    for result in results:
+        try:
+            result.workers = best_workers(session, result.peer, work)
+        except Failed as failure:
+            result.reason = str(failure)
+            say(f"{work.name}: {result.peer.name}: {result.reason}")
+    for turn in range(session.rounds):
+        session.memset.append(measure.memset_bandwidth(stoker.usable_cores()))
+        for result in results:
+            if result.reason:
+                continue
+            arguments = ("--workers", str(result.workers), "--seconds", str(session.seconds))
+            try:
+                result.runs.append(run(session, result.peer, work, *arguments))
+            except Failed as failure:
+                result.reason = str(failure)
+                continue
+            say(f"{work.name}, round {turn + 1}: {result.peer.name}: {result.runs[-1]['rate']:,.0f} images/s")
+    return results
+
+
+def pixels(session: Session, peers: list[Peer]) -> dict[str, Pixels | str]:
+    """How each peer's pixels differ from Pillow's and torchvision's on the same photos."""
+    found: dict[str, Pixels | str] = {}
+    wanted = [peer for peer in peers if "validate" in peer.works]
+    reference: np.ndarray | None = None
+    for peer in sorted(wanted, key=lambda peer: peer.key != "torchvision"):
+        path = session.scratch / f"{peer.key}.npy"
+        try:
+            run(session, peer, WORKS["validate"], "--pixels", str(path), "--count", str(SAMPLED))
+        except Failed as failure:
+            found[peer.key] = str(failure)
+            continue
+        values = np.load(path).astype(np.int16)
+        path.unlink()
+        if reference is None:
+            reference = values
+        difference = np.abs(values - reference)
+        found[peer.key] = Pixels(float(np.mean(difference != 0)), int(difference.max()))
+    return found
+
+
+def own(where: dict[str, Path], work: Work, rounds: int) -> dict[int, list[dict[str, float]]]:
+    """`stoker bench` with one thread and with two."""
+    build = Path(os.environ.get("STOKER_BUILD") or ROOT / "build")
+    epochs = "12" if work.dataset == "photos" else "300"
+    runs: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for threads, done in runs.items():
+            command = [build / "stoker", "bench", where[work.dataset], "--ops", work.ops, "--batch", str(work.batch)]
+            command += ["--epochs", epochs, "--threads", str(threads), "--json"]
+            done.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    return runs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0, help="each side, each round")
-    parser.add_argument("--only", default="", help="works whose name holds this")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3.0, help="each peer, each round")
+    parser.add_argument("--works", default=",".join(WORKS), help="of " + ", ".join(WORKS))
+    parser.add_argument("--peers", default="", help="keys of bench/peers/catalog.py (all); Stoker is always there")
+    parser.add_argument(
+        "--out", default=str(ROOT / "docs" / "benchmarks.md"), help="the page; - for none but the terminal"
+    )
     options = parser.parse_args()
     where, source = folders(options.data)
-    rows, memset = run([work for work in WORKS if options.only in work.name], where, options.rounds, options.seconds)
-    text = page(rows, source, options.rounds, options.seconds, memset)
-    print(text)
-    options.out.write_text(text)
+    chosen = options.peers.split(",") if options.peers else []
+    peers = [
+        peer for peer in catalog(stoker.usable_cores()) if peer.key == "stoker" or not chosen or peer.key in chosen
+    ]
+    works = [WORKS[key] for key in options.works.split(",")]
+    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as scratch:
+        session = Session(where, Path(scratch), options.rounds, options.seconds)
+        results = [compare(session, work, peers) for work in works]
+        differences = pixels(session, peers) if any(work.dataset == "photos" for work in works) else {}
+    threads = {work.key: own(where, work, options.rounds) for work in works}
+    command = f"make bench BENCH_ARGS='--rounds {options.rounds} --seconds {options.seconds:g}'"
+    text = page.page(results, differences, threads, session, source, command)
+    if options.out == "-":
+        print(text)
+        return
+    Path(options.out).write_text(text)
+    Path(options.out).with_suffix(".svg").write_text(plot.plot(results))
+    say(f"written: {options.out} and the plot beside it")
 
 
 if __name__ == "__main__":

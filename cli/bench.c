@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli.h"
 
@@ -83,11 +82,26 @@ static void name_limit(result *r)
                  stoker_stage_name(most), 100.0 * seconds[most] / busy);
 }
 
+/* The largest resident set in bytes. Not getrusage's, which begins with that of the process that started this one. */
+static int64_t peak_resident(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    long long kib = 0;
+    char line[256];
+
+    if (file == NULL)
+        return 0;
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1)
+            break;
+    fclose(file);
+    return (int64_t)kib * 1024;
+}
+
 static int run(stoker_loader *loader, int64_t epochs, result *r)
 {
     int64_t all = stoker_loader_batches(loader) * epochs, done = 0;
     double begin = now_seconds();
-    struct rusage usage;
     unsigned sum = 0;
 
     for (int64_t epoch = 0; epoch < epochs;) {
@@ -111,8 +125,7 @@ static int run(stoker_loader *loader, int64_t epochs, result *r)
     r->seconds = now_seconds() - begin;
     progress_clear();
     stoker_loader_stats(loader, &r->stats);
-    getrusage(RUSAGE_SELF, &usage);
-    r->peak_rss = (int64_t)usage.ru_maxrss * 1024;
+    r->peak_rss = peak_resident();
     name_limit(r);
     (void)sum;
     return -1;

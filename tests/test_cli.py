@@ -166,6 +166,12 @@ def test_bench(stoker: Any, folder: Path) -> None:
     assert "images/s" in text and "threads 1" in text and "limited by" in text
 
 
+def test_peak_memory_is_not_the_parents(stoker: Any, folder: Path) -> None:
+    held = b"x" * (600 << 20)
+    told = json.loads(good(stoker("bench", folder, "--ops", "resize((8,8))", "--epochs", 1, "--json")))
+    assert len(held) == 600 << 20 and 0 < told["peak_rss_bytes"] < 300 << 20
+
+
 def test_bench_policies(stoker: Any, folder: Path) -> None:
     (folder / "dog" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     failed(stoker("bench", folder, "--ops", "resize((8,8))"), 1, "dog/0.png", "sample 3")
