@@ -10,6 +10,15 @@
 
 extern const sk_kernels sk_kernels_neon;
 
+/* jpeg.c */
+void sk_neon_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
+                  const uint16_t *quant);
+void sk_neon_upsample_h2v1(uint8_t *out, const uint8_t *in, int32_t width);
+void sk_neon_upsample_h2v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width);
+void sk_neon_upsample_h1v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
+void sk_neon_ycc_to_rgb(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
+void sk_neon_gray_to_rgb(uint8_t *out, const uint8_t *y, int32_t width);
+
 /* resample.c */
 void sk_neon_resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed);
 void sk_neon_resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neon.c: the table for aarch64. The kernels are in resample.c and tensor.c. They have been run under emulation only.
+ * neon.c: the table for aarch64. The kernels are in jpeg.c, resample.c and tensor.c. They have been run under emulation only.
  */
 #include "kernel/arm/arm.h"
 
@@ -34,10 +34,10 @@ const sk_kernels sk_kernels_neon = {
     .plane_to_u8 = sk_neon_plane_to_u8,
     .f32_to_f16 = sk_neon_f32_to_f16,
     .f32_to_bf16 = sk_neon_f32_to_bf16,
-    .idct = sk_scalar_idct,
-    .upsample_h2v1 = sk_scalar_upsample_h2v1,
-    .upsample_h2v2 = sk_scalar_upsample_h2v2,
-    .upsample_h1v2 = sk_scalar_upsample_h1v2,
-    .ycc_to_rgb = sk_scalar_ycc_to_rgb,
-    .gray_to_rgb = sk_scalar_gray_to_rgb,
+    .idct = sk_neon_idct,
+    .upsample_h2v1 = sk_neon_upsample_h2v1,
+    .upsample_h2v2 = sk_neon_upsample_h2v2,
+    .upsample_h1v2 = sk_neon_upsample_h1v2,
+    .ycc_to_rgb = sk_neon_ycc_to_rgb,
+    .gray_to_rgb = sk_neon_gray_to_rgb,
 };

@@ -2,7 +2,8 @@
 /*
  * tensor.c: pixels to tensors with NEON.
  *
- * Floats: v / 255 and (x - mean) / std by inverses in two parts (sk_inverse), as in the x86 tables; the spec found that this gives the table (sk_normal.by_arithmetic), or else the scalar loop runs.
+ * Floats: v / 255 and (x - mean) / std by inverses in two parts (sk_inverse), as in the x86 tables; the spec found that
+ * this gives the table (sk_normal.by_arithmetic), or else the scalar loop runs.
  *
  * Rows go in steps of 8 or 16 pixels; the last step begins earlier, so that it ends with the row: some pixels are then
  * made twice, and none one by one.
