@@ -2,164 +2,13 @@
 /*
  * avx2.c: AVX2 with FMA.
  *
- * Resampling: a weight of 22 fractional bits is w = low + 2048 high with 0 <= low < 2048, and vpmaddwd sums two taps of
- * 16-bit products in 32 bits. Both halves put together are the scalar sum modulo 2^32, which fits 32 bits. The
- * horizontal pass is for RGB; one channel takes the scalar loop. Floats as in avx512.c.
+ * Floats as in avx512.c. Resampling is in avx2_resample.c, JPEG in avx2_jpeg.c.
  */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "kernel/x86/x86.h"
-
-#define STEP_TAPS 4
-#define LOW_BITS  11
-#define LOW_MASK  ((1 << LOW_BITS) - 1)
-#define STEP_ITEM 64 /* 16-bit weights for two outputs and four taps: low and high of taps 0, 1, then of taps 2, 3 */
-
-/* Steps of four taps that the outputs from .. to take: often fewer than the room for weights would say. */
-static int32_t steps_of(const sk_taps *taps, int32_t from, int32_t to)
-{
-    int32_t most = 1;
-
-    for (int32_t x = from; x < to; x++)
-        most = taps->count[x] > most ? taps->count[x] : most;
-    return (most + STEP_TAPS - 1) / STEP_TAPS;
-}
-
-static size_t packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t channels)
-{
-    if (channels != 3)
-        return 0;
-    return (size_t)((to - from + 1) / 2) * (size_t)steps_of(taps, from, to) * STEP_ITEM * sizeof(int16_t);
-}
-
-static void pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed)
-{
-    int16_t *weights = packed;
-    size_t steps = (size_t)steps_of(taps, from, to);
-
-    if (channels != 3)
-        return;
-    memset(packed, 0, packed_size(taps, from, to, channels));
-    for (int32_t x = from; x < to; x++) {
-        const int32_t *weight = taps->weight + (size_t)x * (size_t)taps->size;
-        size_t i = (size_t)(x - from);
-
-        for (int32_t k = 0; k < taps->count[x]; k++) {
-            size_t step = (size_t)k / STEP_TAPS, tap = (size_t)k % STEP_TAPS;
-            int16_t *at = weights + (i / 2 * steps + step) * STEP_ITEM + tap / 2 * 32 + i % 2 * 8 + tap % 2;
-
-            for (size_t c = 0; c < 3; c++) {
-                at[2 * c] = (int16_t)(weight[k] & LOW_MASK);
-                at[2 * c + 16] = (int16_t)(weight[k] >> LOW_BITS);
-            }
-        }
-    }
-}
-
-static inline __m256i load_weights(const int16_t *weights)
-{
-    return _mm256_load_si256((const __m256i *)weights);
-}
-
-static inline __m256i join(__m256i low, __m256i high)
-{
-    return _mm256_srai_epi32(_mm256_add_epi32(low, _mm256_slli_epi32(high, LOW_BITS)), SK_WEIGHT_BITS);
-}
-
-static void resample_row(const sk_rows *rows, const sk_taps *taps, const int16_t *weights, int32_t steps, int32_t y)
-{
-    /* Words [r0 r1 g0 g1 b0 b1 0 0] of pixels 0, 1 (then 2, 3) in each half. */
-    const __m256i pixels01 = _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1, 0, -1, 3, -1, 1,
-                                              -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1);
-    const __m256i pixels23 = _mm256_setr_epi8(6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1, 6, -1, 9, -1,
-                                              7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
-    const __m256i half = _mm256_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
-    const uint8_t *in = rows->in + (size_t)y * rows->in_stride;
-    uint8_t *out = rows->out + (size_t)y * rows->out_stride;
-    int32_t x = rows->from;
-
-    for (; x + 1 < rows->to; x += 2) {
-        int32_t a = taps->first[x] - rows->in_first, b = taps->first[x + 1] - rows->in_first;
-
-        /* Both read 16 bytes a step; near the row's end the scalar loop takes over. */
-        if ((b + STEP_TAPS * (steps - 1)) * 3 + 16 > rows->in_width * 3)
-            break;
-        const uint8_t *at_a = in + 3 * (size_t)a, *at_b = in + 3 * (size_t)b;
-        const int16_t *w = weights + (size_t)((x - rows->from) / 2) * (size_t)steps * STEP_ITEM;
-        __m256i low = half, high = _mm256_setzero_si256();
-
-        for (int32_t s = 0; s < steps; s++) {
-            __m128i load_a = _mm_loadu_si128((const __m128i *)at_a), load_b = _mm_loadu_si128((const __m128i *)at_b);
-            __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(load_a), load_b, 1);
-            __m256i v01 = _mm256_shuffle_epi8(both, pixels01), v23 = _mm256_shuffle_epi8(both, pixels23);
-
-            low = _mm256_add_epi32(low, _mm256_madd_epi16(v01, load_weights(w)));
-            high = _mm256_add_epi32(high, _mm256_madd_epi16(v01, load_weights(w + 16)));
-            low = _mm256_add_epi32(low, _mm256_madd_epi16(v23, load_weights(w + 32)));
-            high = _mm256_add_epi32(high, _mm256_madd_epi16(v23, load_weights(w + 48)));
-            at_a += STEP_TAPS * 3;
-            at_b += STEP_TAPS * 3;
-            w += STEP_ITEM;
-        }
-        __m256i sum = join(low, high);
-        __m256i words = _mm256_packs_epi32(sum, sum);
-        __m256i bytes = _mm256_packus_epi16(words, words);
-        uint32_t first = (uint32_t)_mm256_extract_epi32(bytes, 0), second = (uint32_t)_mm256_extract_epi32(bytes, 4);
-        uint64_t six = (first & 0xffffff) | (uint64_t)(second & 0xffffff) << 24;
-
-        memcpy(out + 3 * (size_t)(x - rows->from), &six, 6);
-    }
-    sk_scalar_resample_row(rows, taps, y, x);
-}
-
-static void resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed)
-{
-    int32_t steps = steps_of(taps, rows->from, rows->to);
-
-    for (int32_t y = 0; y < rows->rows; y++) {
-        if (rows->channels == 3)
-            resample_row(rows, taps, packed, steps, y);
-        else
-            sk_scalar_resample_row(rows, taps, y, rows->from);
-    }
-}
-
-static void resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
-                            int32_t count)
-{
-    const __m256i half = _mm256_set1_epi32(1 << (SK_WEIGHT_BITS - 1));
-    const __m256i zero = _mm256_setzero_si256();
-    size_t x = 0;
-
-    for (; x + 32 <= bytes; x += 32) {
-        __m256i low[4] = {half, half, half, half}, high[4] = {zero, zero, zero, zero};
-
-        for (int32_t k = 0; k < count; k += 2) {
-            int32_t w0 = weight[k], w1 = k + 1 < count ? weight[k + 1] : 0;
-            const uint8_t *row0 = in + (size_t)k * stride + x, *row1 = k + 1 < count ? row0 + stride : row0;
-            __m256i weight_low = _mm256_set1_epi32((w0 & LOW_MASK) | (w1 & LOW_MASK) << 16);
-            __m256i weight_high =
-                _mm256_set1_epi32((int32_t)(((uint32_t)(w0 >> LOW_BITS) & 0xffff) | (uint32_t)(w1 >> LOW_BITS) << 16));
-            __m256i a = _mm256_loadu_si256((const __m256i *)row0), b = _mm256_loadu_si256((const __m256i *)row1);
-            __m256i pairs_low = _mm256_unpacklo_epi8(a, b), pairs_high = _mm256_unpackhi_epi8(a, b);
-            __m256i pairs[4] = {_mm256_unpacklo_epi8(pairs_low, zero), _mm256_unpackhi_epi8(pairs_low, zero),
-                                _mm256_unpacklo_epi8(pairs_high, zero), _mm256_unpackhi_epi8(pairs_high, zero)};
-
-            for (int i = 0; i < 4; i++) {
-                low[i] = _mm256_add_epi32(low[i], _mm256_madd_epi16(pairs[i], weight_low));
-                high[i] = _mm256_add_epi32(high[i], _mm256_madd_epi16(pairs[i], weight_high));
-            }
-        }
-        __m256i first = _mm256_packs_epi32(join(low[0], high[0]), join(low[1], high[1]));
-        __m256i second = _mm256_packs_epi32(join(low[2], high[2]), join(low[3], high[3]));
-
-        _mm256_storeu_si256((__m256i *)(out + x), _mm256_packus_epi16(first, second));
-    }
-    if (x < bytes)
-        sk_kernels_scalar.resample_column(out + x, in + x, stride, bytes - x, weight, count);
-}
 
 typedef struct divisor {
     __m256 unit_high, unit_low, mean, high, low;
@@ -529,10 +378,10 @@ static void f32_to_bf16(uint16_t *out, const float *in, int32_t count)
 
 const sk_kernels sk_kernels_avx2 = {
     .name = "avx2",
-    .resample_packed_size = packed_size,
-    .resample_pack = pack,
-    .resample_rows = resample_rows,
-    .resample_column = resample_column,
+    .resample_packed_size = sk_avx2_resample_packed_size,
+    .resample_pack = sk_avx2_resample_pack,
+    .resample_rows = sk_avx2_resample_rows,
+    .resample_column = sk_avx2_resample_column,
     .rgb_to_planes_f32 = rgb_to_planes_f32,
     .rgb_to_rgb_f32 = rgb_to_rgb_f32,
     .window_to_f32 = window_to_f32,

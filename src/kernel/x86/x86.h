@@ -10,6 +10,13 @@
 extern const sk_kernels sk_kernels_avx2;   /* AVX2, FMA, F16C */
 extern const sk_kernels sk_kernels_avx512; /* AVX-512 F, BW, VL, VBMI, VNNI */
 
+/* avx2_resample.c */
+size_t sk_avx2_resample_packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t channels);
+void sk_avx2_resample_pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed);
+void sk_avx2_resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed);
+void sk_avx2_resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
+                             int32_t count);
+
 /* avx2_jpeg.c */
 void sk_avx2_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
                   const uint16_t *quant);
@@ -18,6 +25,13 @@ void sk_avx2_upsample_h2v2(uint8_t *out, const uint8_t *near, const uint8_t *far
 void sk_avx2_upsample_h1v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
 void sk_avx2_ycc_to_rgb(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
 void sk_avx2_gray_to_rgb(uint8_t *out, const uint8_t *y, int32_t width);
+
+/* avx512_resample.c */
+size_t sk_avx512_resample_packed_size(const sk_taps *taps, int32_t from, int32_t to, int32_t channels);
+void sk_avx512_resample_pack(const sk_taps *taps, int32_t from, int32_t to, int32_t channels, void *packed);
+void sk_avx512_resample_rows(const sk_rows *rows, const sk_taps *taps, const void *packed);
+void sk_avx512_resample_column(uint8_t *out, const uint8_t *in, size_t stride, size_t bytes, const int32_t *weight,
+                               int32_t count);
 
 /* avx512_jpeg.c */
 void sk_avx512_idct(uint8_t *out, size_t stride, const int16_t *coefficients, const uint8_t *last, int32_t blocks,
