@@ -608,11 +608,14 @@ static void run_window(const stoker_spec *spec, const steps *all, const uint8_t 
     size_t first =
         rows > 0 ? (size_t)(top + above + (flip_vertical ? rows - 1 : 0)) * (size_t)width + (size_t)begin : 0;
 
+    sk_window windows[3];
+
     for (int32_t c = 0; c < shape.channels; c++) {
-        window.fill = fill[c];
-        window.in = planes + (size_t)c * (size_t)height * (size_t)width + first;
-        sk_tensor_window(spec, shape, c, &window, out);
+        windows[c] = window;
+        windows[c].fill = fill[c];
+        windows[c].in = planes + (size_t)c * (size_t)height * (size_t)width + first;
     }
+    sk_tensor_windows(spec, shape, windows, out);
 }
 
 stoker_status sk_spec_run_planar(const stoker_spec *spec, sk_workspace *workspace, const uint8_t *planes, int32_t width,
@@ -636,10 +639,10 @@ stoker_status sk_spec_run_planar(const stoker_spec *spec, sk_workspace *workspac
         return status;
     uint8_t *pixels = workspace->pixels.data;
 
-    for (size_t i = 0; i < plane; i++) {
-        for (size_t c = 0; c < (size_t)channels; c++)
-            pixels[i * (size_t)channels + c] = planes[c * plane + i];
-    }
+    if (channels == 3)
+        sk_kernels_get()->planes_to_rgb_u8(pixels, planes, plane, (int32_t)plane);
+    else
+        memcpy(pixels, planes, plane);
     sk_pixels source = {.data = pixels,
                         .stride = (size_t)width * (size_t)channels,
                         .channels = channels,

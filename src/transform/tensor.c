@@ -118,7 +118,7 @@ static void to_half(const stoker_spec *spec, uint16_t *out, const float *in, int
         sk_kernels_get()->f32_to_f16(out, in, count);
 }
 
-#define WINDOW_PIXELS 1024 /* of a window that become floats on the stack before they become 16-bit floats */
+#define WINDOW_PIXELS 1024 /* of a window that are put together on the stack before they become a tensor */
 #define CHUNK         256  /* pixels of a row that become floats on the stack before they become 16-bit floats */
 
 static void row_half(const stoker_spec *spec, sk_shape shape, int32_t y, const uint8_t *row, int32_t flip,
@@ -179,7 +179,7 @@ void sk_tensor_row(const stoker_spec *spec, sk_shape shape, int32_t y, const uin
     }
 }
 
-/* A window into interleaved memory, or a wide one to 16-bit floats: element by element through the table. */
+/* A wide window into interleaved memory or to 16-bit floats: element by element through the table. */
 static void window_by_element(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window,
                               void *out)
 {
@@ -223,14 +223,35 @@ static void window_half(const stoker_spec *spec, const sk_window *window, int32_
     }
 }
 
-void sk_tensor_window(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window, void *out)
+/* Interleaved: some rows at a time, put together on the stack and then made as one row of an image is. */
+static void windows_interleaved(const stoker_spec *spec, const sk_window *windows, void *out)
+{
+    const sk_kernels *kernels = sk_kernels_get();
+    uint8_t planes[3][WINDOW_PIXELS], pixels[3 * WINDOW_PIXELS];
+    int32_t width = windows[0].width, height = windows[0].height, most = WINDOW_PIXELS / width;
+    size_t pixel_bytes = sk_spec_bytes(spec, (sk_shape){3, 1, 1});
+
+    for (int32_t y = 0; y < height; y += most) {
+        int32_t rows = height - y < most ? height - y : most;
+        sk_shape row = {3, 1, rows * width};
+
+        for (int c = 0; c < 3; c++) {
+            sk_window part = sk_window_rows(&windows[c], y, rows);
+
+            kernels->window_to_u8(planes[c], &part);
+        }
+        kernels->planes_to_rgb_u8(pixels, planes[0], WINDOW_PIXELS, row.width);
+        sk_tensor_row(spec, row, 0, pixels, 0, (uint8_t *)out + (size_t)y * (size_t)width * pixel_bytes);
+    }
+}
+
+static void window_planar(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window, void *out)
 {
     const sk_kernels *kernels = sk_kernels_get();
     size_t start = (size_t)channel * (size_t)shape.width * (size_t)shape.height;
-    bool interleaved = spec->layout == STOKER_NHWC && shape.channels > 1;
     bool half = spec->dtype == STOKER_F16 || spec->dtype == STOKER_BF16;
 
-    if (interleaved || (half && window->width > WINDOW_PIXELS)) {
+    if (half && window->width > WINDOW_PIXELS) {
         window_by_element(spec, shape, channel, window, out);
     } else if (half) {
         window_half(spec, window, channel, (uint16_t *)out + start);
@@ -240,5 +261,21 @@ void sk_tensor_window(const stoker_spec *spec, sk_shape shape, int32_t channel, 
         kernels->window_to_f32((float *)out + start, window, &normal, channel);
     } else {
         kernels->window_to_u8((uint8_t *)out + start, window);
+    }
+}
+
+void sk_tensor_windows(const stoker_spec *spec, sk_shape shape, const sk_window *windows, void *out)
+{
+    bool interleaved = spec->layout == STOKER_NHWC && shape.channels > 1;
+
+    if (interleaved && shape.width <= WINDOW_PIXELS) {
+        windows_interleaved(spec, windows, out);
+        return;
+    }
+    for (int32_t c = 0; c < shape.channels; c++) {
+        if (interleaved)
+            window_by_element(spec, shape, c, &windows[c], out);
+        else
+            window_planar(spec, shape, c, &windows[c], out);
     }
 }

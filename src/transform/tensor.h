@@ -15,7 +15,7 @@ void sk_tensor_prepare(stoker_spec *spec);
 /* Writes one interleaved row as row `y` of a tensor of `shape` at `out`. `flip`: back to front. */
 void sk_tensor_row(const stoker_spec *spec, sk_shape shape, int32_t y, const uint8_t *row, int32_t flip, void *out);
 
-/* Writes a window of a plane of the sample as channel `channel` of the tensor. */
-void sk_tensor_window(const stoker_spec *spec, sk_shape shape, int32_t channel, const sk_window *window, void *out);
+/* Writes a tensor of `shape` from one window for each channel. */
+void sk_tensor_windows(const stoker_spec *spec, sk_shape shape, const sk_window *windows, void *out);
 
 #endif
