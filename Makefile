@@ -5,6 +5,8 @@
 #   make demo       trains on Fashion-MNIST and runs the photo pipeline beside PyTorch; DATA=DIR for photos of your own
 #   make test       every test
 #   make bench      throughput beside seven other loaders (their environments: 6.5 GB, once), into docs/benchmarks.md and .svg
+#   make bench-read DIR=FOLDER     how small files are best read; needs liburing
+#   make bench-million             opening a million files; needs 4 GB in the temporary folder
 #   make lint       formatters, linters, warnings as errors
 #   make sanitize   C tests and the command under ASan + UBSan, then under TSan
 #   make fuzz       each fuzz target for FUZZ_SECONDS
@@ -17,7 +19,7 @@ FUZZ_SECONDS ?= 30
 export PATH := $(CURDIR)/build/env/bin:$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: all setup build demo test bench lint sanitize fuzz install clean
+.PHONY: all setup build demo test bench bench-read bench-million lint sanitize fuzz install clean
 all: build
 
 setup:
@@ -36,6 +38,13 @@ test: build
 
 bench: build
 	@PYTHONPATH=build/python python bench/compare.py $(BENCH_ARGS)
+
+bench-read:
+	@mkdir -p build && $(CC) -O2 -o build/bench-read bench/read.c -luring -lpthread
+	@build/bench-read '$(DIR)'
+
+bench-million: build
+	@PYTHONPATH=build/python python bench/million.py
 
 lint:
 	@scripts/setup.sh lint

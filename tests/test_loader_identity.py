@@ -136,3 +136,35 @@ def test_cifar_is_torchvisions_tensors(data_dir: Path, comparisons: Callable[[in
                 comparisons(expected.numel())
     dataset.close()
     assert sorted(seen) == list(range(len(records)))
+
+
+TORCH = {"u8": torch.uint8, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric"])
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("dtype", list(TORCH))
+def test_cifar_in_every_form(
+    data_dir: Path, comparisons: Callable[[int], None], dtype: str, layout: str, mode: str
+) -> None:
+    path = data_dir / "cifar-10-batches-bin"
+    if not path.exists():
+        pytest.skip(f"no data at {path}")
+    files = sorted(path.glob("data_batch_*.bin"))
+    records = np.concatenate([np.fromfile(file, dtype=np.uint8).reshape(-1, 3073) for file in files])
+    normalize = "" if dtype == "u8" else "normalize(cifar10) "
+    ops = f"random_crop((30,37),padding=(3,5),padding_mode={mode}) random_horizontal_flip random_vertical_flip "
+    dataset = Dataset(path)
+    with Loader(dataset, f"{ops}{normalize}to({dtype},{layout})", batch=64, seed=2, keep_draws=1) as loader:
+        batch = loader.next()
+    dataset.close()
+    for i, sample in enumerate(batch.samples):
+        image = Image.fromarray(records[sample, 1:].reshape(3, 32, 32).transpose(1, 2, 0).copy())
+        (_, _, (top, left, height, width)), (_, _, (flipped, *_)), (_, _, (turned, *_)) = batch.draws[i]
+        image = F.crop(F.pad(image, [3, 5], padding_mode=mode), top, left, height, width)
+        image = F.hflip(image) if flipped else image
+        image = F.vflip(image) if turned else image
+        expected = F.pil_to_tensor(image) if dtype == "u8" else F.normalize(F.to_tensor(image), *CIFAR10)
+        expected = (expected.permute(1, 2, 0) if layout == "nhwc" else expected).to(TORCH[dtype]).contiguous()
+        assert batch.images[i].tobytes() == expected.view(torch.uint8).numpy().tobytes()
+        comparisons(expected.numel())
