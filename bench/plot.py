@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 if TYPE_CHECKING:
     from compare import Result
 
-WIDTH, LEFT, RIGHT, BAR, GAP, TITLE, MARGIN = 860, 250, 150, 20, 7, 44, 24
+WIDTH, LEFT, RIGHT, BAR, GAP, TITLE, MARGIN = 900, 290, 150, 20, 7, 44, 24
 INK, FAINT, OURS, THEIRS, OTHER = "#28282e", "#78767c", "#c8451b", "#8d99a6", "#c9d0d7"
 FONT = "Helvetica, Arial, sans-serif"
 FOOT = "Same files, cores and batch size; benchmarks.md tells how. Light bars read files of a format of their own."
