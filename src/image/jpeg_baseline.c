@@ -5,9 +5,6 @@
  * The scan is first copied without its stuffed zeros, which also shows where it ends. Then rows of MCUs are decoded one after another:
  * bits → coefficients, coefficients → samples, samples → RGB, all of one row while it is in the cache. Blocks outside the region are
  * read and not kept; restart intervals without any of its blocks are not read at all.
- *
- * Upsampling is libjpeg's "fancy" one: each chroma sample's neighbours count a quarter. So a region is decoded with two pixels more on
- * each side, and with chroma of half height the last row of pixels of a row of MCUs waits for the next.
  */
 #include "image/jpeg_baseline.h"
 
@@ -15,22 +12,17 @@
 
 enum { SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB, DRI = 0xDD, DHT = 0xC4, APP0 = 0xE0, APP14 = 0xEE, COM = 0xFE };
 
-#define MARGIN      2    /* pixels around the region where chroma is of half size: a sample on each side */
 #define BITS_AHEAD  4096 /* readable bytes past the scan: more than an MCU takes (6 blocks × 64 × 27 bits) */
-#define PLANE_SIDE  64   /* bytes beside a plane's rows, for the copies of edge samples and for whole vectors */
 #define NO_RESTARTS INT64_MAX
 
+/* What reading a component's blocks goes by; the rest is in rows->part. */
 typedef struct component {
-    int32_t h, v; /* sampling factors: blocks of an MCU across and down */
+    int32_t h, v;
     const sk_huffman *dc;
     const sk_huffman_pairs *ac;
-    const uint16_t *quant;
-    int32_t width, height; /* samples of the whole image, libjpeg's downsampled size */
     int16_t *coefficients; /* v rows of blocks, `row_blocks` each */
     uint8_t *last;         /* one a block */
     int32_t row_blocks;
-    uint8_t *plane; /* first sample of the row that is kept from the MCUs above; 8 × v rows follow */
-    size_t stride;
 } component;
 
 typedef struct decoding {
@@ -38,19 +30,15 @@ typedef struct decoding {
     const uint8_t *data;
     size_t size, at;
     const sk_jpeg_info *info;
-    const sk_kernels *kernels;
+    sk_jpeg_rows *rows;
     uint16_t quant[4][64]; /* in natural order */
     bool has_quant[4];
     bool jfif, adobe, framed;
     uint8_t adobe_transform;
     component component[3];
     uint8_t id[3], quant_of[3];
-    int32_t components, h, v; /* h, v: of luma, the largest */
-    int32_t mcus_across, mcus_down;
     int64_t restart; /* MCUs of an interval */
     int64_t intervals;
-    int32_t left, top, right, bottom; /* the pixels to make; right and bottom are past the end, here and below */
-    int32_t mcu_left, mcu_top, mcu_right, mcu_bottom; /* that they need */
     size_t mcu_blocks;
 } decoding;
 
@@ -69,9 +57,7 @@ void sk_jpeg_baseline_free(sk_jpeg_baseline *self)
     sk_buffer_free(&self->bits);
     sk_buffer_free(&self->starts);
     sk_buffer_free(&self->blocks);
-    sk_buffer_free(&self->planes);
-    sk_buffer_free(&self->line);
-    sk_buffer_free(&self->pixels);
+    sk_jpeg_rows_free(&self->rows);
 }
 
 /* ---------------------------------------------------------------------------------------------- the header -------- */
@@ -113,26 +99,26 @@ static bool read_frame(decoding *d, const uint8_t *body, size_t length)
     if (d->framed || length < 6 || body[0] != 8)
         return false;
     d->framed = true;
-    d->components = body[5];
+    d->rows->components = body[5];
     if ((body[1] << 8 | body[2]) != d->info->height || (body[3] << 8 | body[4]) != d->info->width)
         return false;
-    if ((d->components != 1 && d->components != 3) || length != 6 + 3 * (size_t)d->components)
+    if ((body[5] != 1 && body[5] != 3) || length != 6 + 3 * (size_t)body[5])
         return false;
-    for (int c = 0; c < d->components; c++) {
+    for (int c = 0; c < d->rows->components; c++) {
         const uint8_t *at = body + 6 + 3 * c;
 
         d->id[c] = at[0];
-        d->component[c].h = at[1] >> 4;
-        d->component[c].v = at[1] & 15;
+        d->rows->part[c].h = d->component[c].h = at[1] >> 4;
+        d->rows->part[c].v = d->component[c].v = at[1] & 15;
         d->quant_of[c] = at[2];
         if (at[2] > 3)
             return false;
     }
-    d->h = d->component[0].h;
-    d->v = d->component[0].v;
-    if (d->components == 1)
-        return d->h == 1 && d->v == 1;
-    return (d->h == 1 || d->h == 2) && (d->v == 1 || d->v == 2) && d->component[1].h == 1 && d->component[1].v == 1 &&
+    int32_t h = d->rows->h = d->component[0].h, v = d->rows->v = d->component[0].v;
+
+    if (d->rows->components == 1)
+        return h == 1 && v == 1;
+    return (h == 1 || h == 2) && (v == 1 || v == 2) && d->component[1].h == 1 && d->component[1].v == 1 &&
            d->component[2].h == 1 && d->component[2].v == 1;
 }
 
@@ -148,9 +134,9 @@ static bool is_ycc(const decoding *d)
 
 static bool read_scan(decoding *d, bool defined[2][4], const uint8_t *body, size_t length)
 {
-    if (!d->framed || length != 4 + 2 * (size_t)d->components || body[0] != d->components)
+    if (!d->framed || length != 4 + 2 * (size_t)d->rows->components || body[0] != d->rows->components)
         return false;
-    for (int c = 0; c < d->components; c++) {
+    for (int c = 0; c < d->rows->components; c++) {
         uint8_t dc = body[2 + 2 * c] >> 4, ac = body[2 + 2 * c] & 15;
 
         for (int other = 0; other < c; other++) {
@@ -162,11 +148,11 @@ static bool read_scan(decoding *d, bool defined[2][4], const uint8_t *body, size
             return false;
         d->component[c].dc = &d->self->dc[dc];
         d->component[c].ac = &d->self->ac[ac];
-        d->component[c].quant = d->quant[d->quant_of[c]];
+        d->rows->part[c].quant = d->quant[d->quant_of[c]];
     }
-    const uint8_t *spectral = body + 1 + 2 * d->components;
+    const uint8_t *spectral = body + 1 + 2 * d->rows->components;
 
-    return spectral[0] == 0 && spectral[1] == 63 && spectral[2] == 0 && (d->components == 1 || is_ycc(d));
+    return spectral[0] == 0 && spectral[1] == 63 && spectral[2] == 0 && (d->rows->components == 1 || is_ycc(d));
 }
 
 /* Segments without a byte between them, up to the scan. */
@@ -256,32 +242,11 @@ static stoker_status unstuff(decoding *d, bool *sound)
     return STOKER_OK;
 }
 
-/* Sizes that follow from the header and the region. */
-static void lay_out(decoding *d, const sk_rect *region)
+static void count_intervals(decoding *d)
 {
-    int32_t width = d->info->width, height = d->info->height, across = 8 * d->h, down = 8 * d->v;
-    int32_t beside = d->h == 2 ? MARGIN : 0, above = d->v == 2 ? MARGIN : 0;
+    int64_t mcus = (int64_t)d->rows->mcus_across * d->rows->mcus_down;
 
-    d->mcus_across = (width + across - 1) / across;
-    d->mcus_down = (height + down - 1) / down;
-    d->left = region->left - region->left % d->h; /* where a chroma sample begins */
-    d->top = region->top;
-    d->right = region->left + region->width;
-    d->bottom = region->top + region->height;
-    d->mcu_left = d->left > beside ? (d->left - beside) / across : 0;
-    d->mcu_top = d->top > above ? (d->top - above) / down : 0;
-    d->mcu_right = width - d->right > beside ? (d->right + beside + across - 1) / across : d->mcus_across;
-    d->mcu_bottom = height - d->bottom > above ? (d->bottom + above + down - 1) / down : d->mcus_down;
-    d->mcu_blocks = d->components == 1 ? 1 : (size_t)(d->h * d->v) + 2;
-    for (int c = 0; c < d->components; c++) {
-        component *part = &d->component[c];
-
-        part->width = (width * part->h + d->h - 1) / d->h;
-        part->height = (height * part->v + d->v - 1) / d->v;
-        part->row_blocks = (d->mcu_right - d->mcu_left) * part->h;
-    }
-    int64_t mcus = (int64_t)d->mcus_across * d->mcus_down;
-
+    d->mcu_blocks = d->rows->components == 1 ? 1 : (size_t)(d->rows->h * d->rows->v) + 2;
     if (d->restart == 0)
         d->restart = NO_RESTARTS;
     d->intervals = d->restart == NO_RESTARTS ? 1 : (mcus + d->restart - 1) / d->restart;
@@ -289,39 +254,26 @@ static void lay_out(decoding *d, const sk_rect *region)
 
 static stoker_status make_room(decoding *d)
 {
-    int32_t mcus = d->mcu_right - d->mcu_left;
-    size_t blocks = (size_t)mcus * d->mcu_blocks, planes = 0, pixels;
-    size_t width = (size_t)mcus * 8 * (size_t)d->h; /* at most 65,536 + 16 */
-
-    for (int c = 0; c < d->components; c++) {
-        d->component[c].stride = (size_t)d->component[c].row_blocks * 8 + 2 * (size_t)PLANE_SIDE;
-        planes += d->component[c].stride * (size_t)(8 * d->component[c].v + 1);
-    }
-    if (!sk_multiply(3 * (width + 1), (size_t)(d->bottom - d->top), &pixels))
-        return sk_fail(STOKER_ERR_LIMIT, "JPEG: %d x %d pixels do not fit in memory", d->info->width, d->info->height);
+    sk_jpeg_rows *rows = d->rows;
+    size_t blocks = (size_t)(rows->mcu_right - rows->mcu_left) * d->mcu_blocks;
     stoker_status status = sk_buffer_reserve(&d->self->blocks, blocks * (64 * sizeof(int16_t) + 1));
 
     if (status == STOKER_OK)
-        status = sk_buffer_reserve(&d->self->planes, planes);
-    if (status == STOKER_OK)
-        status = sk_buffer_reserve(&d->self->line, 2 * (width + 2 * (size_t)PLANE_SIDE));
-    if (status == STOKER_OK)
-        status = sk_buffer_reserve(&d->self->pixels, pixels);
+        status = sk_jpeg_rows_reserve(rows);
     if (status != STOKER_OK)
         return status;
     int16_t *coefficients = (int16_t *)(void *)d->self->blocks.data;
-    uint8_t *last = d->self->blocks.data + blocks * 64 * sizeof(int16_t), *plane = d->self->planes.data;
+    uint8_t *last = d->self->blocks.data + blocks * 64 * sizeof(int16_t);
 
-    for (int c = 0; c < d->components; c++) {
-        component *part = &d->component[c];
+    for (int c = 0; c < rows->components; c++) {
+        sk_jpeg_part *part = &rows->part[c];
         size_t count = (size_t)part->row_blocks * (size_t)part->v;
 
-        part->coefficients = coefficients;
-        part->last = last;
-        part->plane = plane + PLANE_SIDE;
+        part->blocks = d->component[c].coefficients = coefficients;
+        part->last = d->component[c].last = last;
+        part->next_row = d->component[c].row_blocks = part->row_blocks;
         coefficients += count * 64;
         last += count;
-        plane += part->stride * (size_t)(8 * part->v + 1);
     }
     return STOKER_OK;
 }
@@ -432,7 +384,7 @@ static __attribute__((noinline)) bool skip_block(sk_bits *bits, const component 
 static inline __attribute__((always_inline)) bool read_mcu(const decoding *d, sk_bits *bits, int32_t before[3],
                                                            int32_t column)
 {
-    for (int c = 0; c < d->components; c++) {
+    for (int c = 0; c < d->rows->components; c++) {
         const component *part = &d->component[c];
 
         for (int32_t y = 0; y < part->v; y++) {
@@ -523,160 +475,40 @@ static bool keep_to(const decoding *d, scan *s, int64_t to)
     return read_on(d, s, to, true);
 }
 
-/* ---------------------------------------------------------------------------------------- samples and pixels -------- */
-
-static uint8_t *plane_row(const component *part, int32_t row)
-{
-    return part->plane + (size_t)row * part->stride;
-}
-
-/* Where values leave 16 bits, libjpeg-turbo's vector code for Arm gives other samples than that for x86-64, which the kernels follow.
- * What the columns leave is at most 4 × 1.387 (2 fractional bits, √2 cos π/16) times the column's sum of magnitudes, and the rows then add
- * values four columns apart in 16 bits. Dequantised values wrap to 16 bits in both. Only damage and drawn noise go further. */
-static bool is_libjpeg_like_ours(const component *part)
-{
-#ifdef __aarch64__
-    enum { MOST = 5900 }; /* 32767 / 5.548, less what rounding adds */
-
-    for (int32_t b = 0; b < part->v * part->row_blocks; b++) {
-        const int16_t *block = part->coefficients + (size_t)b * 64;
-        int32_t sum[4] = {0};
-
-        for (int i = 0; i < 64; i++) {
-            int32_t value = (int16_t)(uint16_t)(block[i] * part->quant[i]);
-
-            sum[i % 4] += value < 0 ? -value : value;
-        }
-        if (sum[0] > MOST || sum[1] > MOST || sum[2] > MOST || sum[3] > MOST)
-            return false;
-    }
-#else
-    (void)part;
-#endif
-    return true;
-}
-
-/* Coefficients of a row of MCUs → samples, with copies of the picture's edge samples beside them. False: libjpeg would make others. */
-static bool make_samples(const decoding *d)
-{
-    for (int c = 0; c < d->components; c++) {
-        const component *part = &d->component[c];
-        int32_t first = d->mcu_left * part->h * 8, past = part->width - first;
-
-        if (!is_libjpeg_like_ours(part))
-            return false;
-        for (int32_t y = 0; y < part->v; y++)
-            d->kernels->idct(plane_row(part, 1 + 8 * y), part->stride,
-                             part->coefficients + (size_t)y * (size_t)part->row_blocks * 64,
-                             part->last + (size_t)y * (size_t)part->row_blocks, part->row_blocks, part->quant);
-        if (c == 0 || d->h == 1)
-            continue;
-        for (int32_t y = 1; y <= 8 * part->v; y++) {
-            uint8_t *row = plane_row(part, y);
-
-            if (first == 0)
-                row[-1] = row[0];
-            if (past <= part->row_blocks * 8)
-                row[past] = row[past - 1];
-        }
-    }
-    return true;
-}
-
-/* The chroma of image row `y` at full width: of `count` samples from sample `from` of the planes on. `base`: the image's chroma row that
- * is row 0 of the plane. */
-static const uint8_t *chroma_line(const decoding *d, const component *part, int32_t y, int32_t base, int32_t from,
-                                  int32_t count, uint8_t *line)
-{
-    int32_t near = y / d->v;
-    const uint8_t *near_row = plane_row(part, near - base) + from;
-
-    if (d->v == 1) {
-        if (d->h == 1)
-            return near_row;
-        d->kernels->upsample_h2v1(line, near_row, count);
-        return line;
-    }
-    int32_t far = y % 2 == 0 ? near - 1 : near + 1;
-
-    far = far < 0 ? 0 : far >= part->height ? part->height - 1 : far;
-    const uint8_t *far_row = plane_row(part, far - base) + from;
-
-    if (d->h == 2)
-        d->kernels->upsample_h2v2(line, near_row, far_row, count);
-    else
-        d->kernels->upsample_h1v2(line, near_row, far_row, count, y % 2 == 0 ? 1 : 2);
-    return line;
-}
-
-/* Rows of pixels that are complete once row `mcu` of MCUs is: with chroma of half height the last one of it waits for the next. */
-static void make_pixels(const decoding *d, int32_t mcu)
-{
-    int32_t down = 8 * d->v, wait = d->v == 2 ? 1 : 0;
-    int32_t from = mcu * down - wait, to = (mcu + 1) * down - (mcu + 1 == d->mcus_down ? 0 : wait);
-    int32_t width = d->right - d->left, luma = d->left - d->mcu_left * 8 * d->h, chroma = luma / d->h;
-    int32_t count = (width + d->h - 1) / d->h;
-    size_t line_size = d->self->line.capacity / 2;
-
-    from = from < d->top ? d->top : from;
-    to = to < d->bottom ? to : d->bottom;
-    for (int32_t y = from; y < to; y++) {
-        uint8_t *out = d->self->pixels.data + (size_t)(y - d->top) * 3 * (size_t)width;
-        const uint8_t *light = plane_row(&d->component[0], y - mcu * down + 1) + luma;
-
-        if (d->components == 1) {
-            d->kernels->gray_to_rgb(out, light, width);
-            continue;
-        }
-        const uint8_t *cb = chroma_line(d, &d->component[1], y, mcu * 8 - 1, chroma, count, d->self->line.data);
-        const uint8_t *cr =
-            chroma_line(d, &d->component[2], y, mcu * 8 - 1, chroma, count, d->self->line.data + line_size);
-
-        d->kernels->ycc_to_rgb(out, light, cb, cr, width);
-    }
-}
-
-/* Each plane's last row becomes the row above the next MCUs. */
-static void keep_last_rows(const decoding *d)
-{
-    for (int c = 0; c < d->components; c++) {
-        const component *part = &d->component[c];
-
-        memcpy(plane_row(part, 0) - PLANE_SIDE, plane_row(part, 8 * part->v) - PLANE_SIDE, part->stride);
-    }
-}
-
 /* All rows of the region. False: not a sound scan. */
-static bool decode_rows(const decoding *d)
+static bool decode_rows(decoding *d)
 {
     scan s = {.interval = -1};
+    sk_jpeg_rows *rows = d->rows;
 
     if (d->restart == NO_RESTARTS)
         begin_interval(d, &s, 0);
-    for (int32_t row = d->mcu_top; row < d->mcu_bottom; row++) {
-        int64_t first = (int64_t)row * d->mcus_across;
+    for (int32_t row = rows->mcu_top; row < rows->mcu_bottom; row++) {
+        int64_t first = (int64_t)row * rows->mcus_across;
 
-        if (!skip_to(d, &s, first + d->mcu_left) || !keep_to(d, &s, first + d->mcu_right) || !make_samples(d))
+        if (!skip_to(d, &s, first + rows->mcu_left) || !keep_to(d, &s, first + rows->mcu_right) ||
+            !sk_jpeg_rows_make(rows, row))
             return false;
-        make_pixels(d, row);
-        if (d->v == 2)
-            keep_last_rows(d);
     }
-    return s.mcu < (int64_t)d->mcus_across * d->mcus_down || ends_well(d, &s);
+    return s.mcu < (int64_t)rows->mcus_across * rows->mcus_down || ends_well(d, &s);
 }
 
 stoker_status sk_jpeg_baseline_decode(sk_jpeg_baseline *self, const uint8_t *data, size_t size,
                                       const sk_jpeg_info *info, const sk_rect *region, sk_pixels *out, bool *done)
 {
-    decoding d = {.self = self, .data = data, .size = size, .info = info, .kernels = sk_kernels_get()};
+    decoding d = {.self = self, .data = data, .size = size, .info = info, .rows = &self->rows};
     bool sound = false;
 
     *done = false;
-    if (!read_header(&d) || d.components != info->components)
+    self->rows.kernels = sk_kernels_get();
+    self->rows.width = info->width;
+    self->rows.height = info->height;
+    if (!read_header(&d) || self->rows.components != info->components)
         return STOKER_OK;
-    lay_out(&d, region);
-    if (d.h == 2 && d.component[d.components - 1].width <= 2) /* libjpeg then repeats samples instead */
+    sk_jpeg_rows_lay_out(&self->rows, region);
+    if (!sk_jpeg_rows_can(&self->rows))
         return STOKER_OK;
+    count_intervals(&d);
     stoker_status status = unstuff(&d, &sound);
 
     if (status == STOKER_OK && sound)
@@ -684,12 +516,7 @@ stoker_status sk_jpeg_baseline_decode(sk_jpeg_baseline *self, const uint8_t *dat
     if (status != STOKER_OK || !sound || !decode_rows(&d))
         return status;
     self->end = d.at;
-    *out = (sk_pixels){.data = self->pixels.data,
-                       .stride = 3 * (size_t)(d.right - d.left),
-                       .channels = 3,
-                       .full_width = info->width,
-                       .full_height = info->height,
-                       .area = {d.left, d.top, d.right - d.left, d.bottom - d.top}};
+    sk_jpeg_rows_pixels(&self->rows, out);
     *done = true;
     return STOKER_OK;
 }

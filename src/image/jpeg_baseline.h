@@ -13,6 +13,7 @@
 #include "image/image.h"
 #include "image/jpeg_huffman.h"
 #include "image/jpeg_markers.h"
+#include "image/jpeg_rows.h"
 
 typedef struct sk_jpeg_baseline {
     sk_huffman dc[4];
@@ -20,9 +21,7 @@ typedef struct sk_jpeg_baseline {
     sk_buffer bits;   /* the scan without stuffing and markers */
     sk_buffer starts; /* size_t: where in `bits` each restart interval begins, and where the last one ends */
     sk_buffer blocks; /* coefficients of a row of MCUs */
-    sk_buffer planes; /* samples of a row of MCUs, and of the row of pixels above it */
-    sk_buffer line;   /* a row of chroma at full width */
-    sk_buffer pixels;
+    sk_jpeg_rows rows;
     size_t end; /* of the image decoded: offset past its last marker */
 } sk_jpeg_baseline;
 
