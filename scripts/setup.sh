@@ -37,6 +37,7 @@ need pkg-config have pkg-config
 need libjpeg-dev jpeg_header
 need libspng-dev header spng.h
 need libwebp-dev header webp/decode.h
+need libxxhash-dev header xxhash.h
 need zlib1g-dev header zlib.h
 need libcmocka-dev sh -c 'printf "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <cmocka.h>\n" | cc -E -x c -'
 if [ "${1:-}" = lint ]; then
@@ -166,7 +167,7 @@ fi
 
 # ---- Arm's libraries, fetched and unpacked, not installed: nothing that the system has is replaced
 
-arm_packages=(libc6-dev libjpeg-dev libspng-dev libwebp-dev zlib1g-dev libcmocka-dev)
+arm_packages=(libc6-dev libjpeg-dev libspng-dev libwebp-dev libxxhash-dev zlib1g-dev libcmocka-dev)
 arm_libraries() { # arm_libraries FOLDER
     local root=$1 work link sources=()
     work=$(mktemp -d)
