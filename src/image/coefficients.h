@@ -40,7 +40,4 @@ stoker_status sk_coefficients_lay_out(sk_coefficients *self);
 
 void sk_coefficients_free(sk_coefficients *self);
 
-/* Of a zigzag place, the place in a block row by row. */
-extern const uint8_t sk_zigzag[64];
-
 #endif

@@ -143,7 +143,21 @@ typedef struct sk_kernels {
     /* Planes to interleaved RGB. */
     void (*ycc_to_rgb)(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
     void (*gray_to_rgb)(uint8_t *out, const uint8_t *y, int32_t width);
+
+    /* A pack's group of DCT blocks (docs/pack-format.md): four blocks and the four below them, to 4 × 64 coefficients row by row each, and
+     * for each block the zigzag place of the last coefficient that may be nonzero. Returns the group's bytes, or -1 where these are no
+     * group; what `upper` and `lower` then hold is unspecified. SK_DCT_READABLE bytes must be readable from `group` on. */
+    int32_t (*dct_unpack)(const uint8_t *group, int16_t *upper, int16_t *lower, uint8_t *upper_last,
+                          uint8_t *lower_last);
 } sk_kernels;
+
+#define SK_DCT_WIDEST    10  /* bits of a magnitude */
+#define SK_DCT_DC_WIDEST 12  /* bits of a DC value above the group's least */
+#define SK_DCT_GROUP     724 /* bytes of the largest group: head 3, steps 16, DC 12, 63 places of 10, and of a sign byte each */
+#define SK_DCT_READABLE  832 /* with what vector versions read beyond it */
+
+/* Of a zigzag place, the place in a block row by row. */
+extern const uint8_t sk_zigzag[64];
 
 /* Chooses the table by STOKER_CPU or by what the processor has; a wrong STOKER_CPU is STOKER_ERR_ARGUMENT. Any thread,
  * any number of times. */
@@ -174,5 +188,7 @@ void sk_scalar_upsample_h2v2(uint8_t *out, const uint8_t *near, const uint8_t *f
 void sk_scalar_upsample_h1v2(uint8_t *out, const uint8_t *near, const uint8_t *far, int32_t width, int32_t bias);
 void sk_scalar_ycc_to_rgb(uint8_t *out, const uint8_t *y, const uint8_t *cb, const uint8_t *cr, int32_t width);
 void sk_scalar_gray_to_rgb(uint8_t *out, const uint8_t *y, int32_t width);
+int32_t sk_scalar_dct_unpack(const uint8_t *group, int16_t *upper, int16_t *lower, uint8_t *upper_last,
+                             uint8_t *lower_last); /* scalar/dct.c */
 
 #endif

@@ -40,4 +40,5 @@ const sk_kernels sk_kernels_neon = {
     .upsample_h1v2 = sk_neon_upsample_h1v2,
     .ycc_to_rgb = sk_neon_ycc_to_rgb,
     .gray_to_rgb = sk_neon_gray_to_rgb,
+    .dct_unpack = sk_scalar_dct_unpack,
 };

@@ -232,4 +232,5 @@ const sk_kernels sk_kernels_scalar = {
     .upsample_h1v2 = sk_scalar_upsample_h1v2,
     .ycc_to_rgb = sk_scalar_ycc_to_rgb,
     .gray_to_rgb = sk_scalar_gray_to_rgb,
+    .dct_unpack = sk_scalar_dct_unpack,
 };

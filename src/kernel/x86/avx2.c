@@ -400,4 +400,5 @@ const sk_kernels sk_kernels_avx2 = {
     .upsample_h1v2 = sk_avx2_upsample_h1v2,
     .ycc_to_rgb = sk_avx2_ycc_to_rgb,
     .gray_to_rgb = sk_avx2_gray_to_rgb,
+    .dct_unpack = sk_avx2_dct_unpack,
 };

@@ -390,4 +390,5 @@ const sk_kernels sk_kernels_avx512 = {
     .upsample_h1v2 = sk_avx512_upsample_h1v2,
     .ycc_to_rgb = sk_avx512_ycc_to_rgb,
     .gray_to_rgb = sk_avx512_gray_to_rgb,
+    .dct_unpack = sk_avx512_dct_unpack,
 };
