@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "image/codec.h"
+#include "image/dct.h"
 #include "image/sniff.h"
 
-enum { CODECS = 3 };
+enum { CODECS = 4, PACKED = 3 };
 
 struct sk_decoder {
     stoker_image_settings settings;
@@ -25,7 +26,10 @@ struct sk_decoder {
 static const struct {
     sk_format format;
     const sk_codec *codec;
-} codecs[CODECS] = {{SK_FORMAT_JPEG, &sk_jpeg_codec}, {SK_FORMAT_PNG, &sk_png_codec}, {SK_FORMAT_WEBP, &sk_webp_codec}};
+} codecs[CODECS] = {{SK_FORMAT_JPEG, &sk_jpeg_codec},
+                    {SK_FORMAT_PNG, &sk_png_codec},
+                    {SK_FORMAT_WEBP, &sk_webp_codec},
+                    {SK_FORMAT_UNKNOWN, &sk_dct_codec} /* asked for only */};
 
 sk_decoder *sk_decoder_create(const stoker_image_settings *settings)
 {
@@ -58,17 +62,9 @@ static bool turns(int orientation)
     return orientation >= 5;
 }
 
-stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width, int32_t *height)
+static stoker_status open_with(sk_decoder *decoder, int chosen, const uint8_t *data, size_t size, int32_t *width,
+                               int32_t *height)
 {
-    sk_format format = sk_image_sniff(data, size, NULL);
-    int chosen = 0;
-
-    decoder->current = -1;
-    decoder->warning[0] = '\0';
-    while (chosen < CODECS && codecs[chosen].format != format)
-        chosen++;
-    if (chosen == CODECS)
-        return sk_sniff_refuse(data, size);
     const sk_codec *codec = codecs[chosen].codec;
 
     if (decoder->selves[chosen] == NULL)
@@ -91,6 +87,33 @@ stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t s
     *width = decoder->width;
     *height = decoder->height;
     return STOKER_OK;
+}
+
+stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width, int32_t *height)
+{
+    sk_format format = sk_image_sniff(data, size, NULL);
+    int chosen = 0;
+
+    decoder->current = -1;
+    decoder->warning[0] = '\0';
+    while (chosen < PACKED && codecs[chosen].format != format)
+        chosen++;
+    if (chosen == PACKED)
+        return sk_sniff_refuse(data, size);
+    return open_with(decoder, chosen, data, size, width, height);
+}
+
+stoker_status sk_decoder_open_packed(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width,
+                                     int32_t *height)
+{
+    decoder->current = -1;
+    decoder->warning[0] = '\0';
+    return open_with(decoder, PACKED, data, size, width, height);
+}
+
+int sk_decoder_orientation(const sk_decoder *decoder)
+{
+    return decoder->header.orientation;
 }
 
 /* Where the upright image's pixel (x, y) lies in the stored image. */

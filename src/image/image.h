@@ -54,6 +54,13 @@ void sk_decoder_destroy(sk_decoder *decoder); /* takes NULL */
  * stay until sk_decoder_pixels has returned. Limits on size are checked here. */
 stoker_status sk_decoder_open(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width, int32_t *height);
 
+/* The same of an image in a pack's own code for coefficients (dct.h), which is never told by looking at it. */
+stoker_status sk_decoder_open_packed(sk_decoder *decoder, const uint8_t *data, size_t size, int32_t *width,
+                                     int32_t *height);
+
+/* Of the image begun: EXIF's orientation, 1..8; 1 where the settings do not ask for it. */
+int sk_decoder_orientation(const sk_decoder *decoder);
+
 /* Decodes the image begun. `region` (NULL: all of it) must lie within it; out->area may be larger than asked for, never
  * smaller. The pixels (always 3 channels) belong to the decoder until its next call. */
 stoker_status sk_decoder_pixels(sk_decoder *decoder, const sk_rect *region, sk_pixels *out);
