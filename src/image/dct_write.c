@@ -31,28 +31,27 @@ static void put_64(uint8_t *at, uint64_t value)
     put_32(at + 4, (uint32_t)(value >> 32));
 }
 
-/* Bits, the lowest first. `word` holds fewer than 8 between calls of bits_flush. */
+/* Bits, the lowest first. `word` holds fewer than 8 between calls. */
 typedef struct bits {
     uint8_t *at;
     uint64_t word;
     int32_t count;
 } bits;
 
-static inline void bits_put(bits *self, uint32_t value, int32_t count)
+/* Up to 56 bits. Writes 8 bytes, of which those past the last whole one are written again. */
+static inline void bits_put(bits *self, uint64_t value, int32_t count)
 {
-    self->word |= (uint64_t)value << self->count;
+    self->word |= value << self->count;
     self->count += count;
-    while (self->count >= 8) {
-        *self->at++ = (uint8_t)self->word;
-        self->word >>= 8;
-        self->count -= 8;
-    }
+    put_64(self->at, self->word);
+    self->at += self->count >> 3;
+    self->word >>= self->count & 56;
+    self->count &= 7;
 }
 
 static void bits_end(bits *self)
 {
-    if (self->count > 0)
-        *self->at++ = (uint8_t)self->word;
+    self->at += self->count > 0;
     self->word = 0;
     self->count = 0;
 }
@@ -85,7 +84,7 @@ static bool in_range(const sk_plane *plane, const int16_t *block)
 typedef const int16_t *group[8];
 
 /* For each zigzag place, the bits that any of the values set; and how many places count. */
-static int32_t gather(const group blocks, uint16_t any[64], uint16_t magnitudes[64][8])
+static int32_t gather(const group blocks, uint16_t any[64], uint16_t magnitudes[64][8], uint8_t minus[64][8])
 {
     uint16_t natural[64] = {0};
     int32_t last = 0;
@@ -109,6 +108,7 @@ static int32_t gather(const group blocks, uint16_t any[64], uint16_t magnitudes[
             int16_t value = (int16_t)(blocks[b] != NULL ? blocks[b][sk_zigzag[k]] : 0);
 
             magnitudes[k][b] = (uint16_t)(value < 0 ? -value : value);
+            minus[k][b] = value < 0;
         }
     }
     return last;
@@ -125,12 +125,13 @@ static void choose_widths(const uint16_t any[64], int32_t last, int32_t widths[6
         widths[k] = widths[k - 1] - 2 > widths[k] ? widths[k - 1] - 2 : widths[k];
 }
 
-/* Writes a group, at most SK_DCT_GROUP bytes; returns the end. */
+/* Writes a group, at most SK_DCT_GROUP bytes (and scratch past them); returns the end. */
 static uint8_t *write_group(const group blocks, uint8_t *out)
 {
     uint16_t any[64], magnitudes[64][8];
+    uint8_t minus[64][8];
     int32_t widths[65], least = MOST_DC, most = LEAST_DC;
-    int32_t last = gather(blocks, any, magnitudes);
+    int32_t last = gather(blocks, any, magnitudes, minus);
 
     for (int b = 0; b < 8; b++) {
         if (blocks[b] != NULL) {
@@ -151,14 +152,22 @@ static uint8_t *write_group(const group blocks, uint8_t *out)
     for (int b = 0; b < 8; b++)
         bits_put(&to, (uint32_t)((blocks[b] != NULL ? blocks[b][0] : blocks[0][0]) - least), dc_width);
     for (int32_t k = 1; k <= last; k++) {
-        for (int b = 0; b < 8 && widths[k] > 0; b++)
-            bits_put(&to, magnitudes[k][b], widths[k]);
+        for (int b = 0; b < 8; b += 4)
+            bits_put(&to,
+                     magnitudes[k][b] | (uint64_t)magnitudes[k][b + 1] << widths[k] |
+                         (uint64_t)magnitudes[k][b + 2] << 2 * widths[k] |
+                         (uint64_t)magnitudes[k][b + 3] << 3 * widths[k],
+                     4 * widths[k]);
     }
     for (int32_t k = 1; k <= last; k++) {
-        for (int b = 0; b < 8 && any[k] != 0; b++) {
-            if (magnitudes[k][b] != 0)
-                bits_put(&to, blocks[b][sk_zigzag[k]] < 0, 1);
+        uint32_t signs = 0;
+        int32_t count = 0;
+
+        for (int b = 0; b < 8; b++) {
+            signs |= (uint32_t)minus[k][b] << count;
+            count += magnitudes[k][b] != 0;
         }
+        bits_put(&to, signs, count);
     }
     bits_end(&to);
     return to.at;
@@ -202,7 +211,7 @@ stoker_status sk_dct_encode(const sk_coefficients *image, int orientation, sk_bu
         groups += down * ((size_t)(image->plane[c].across + 3) / 4);
     }
     size_t head = SK_DCT_HEAD + 64 * (size_t)components, begin = head + 8 * rows;
-    stoker_status status = sk_buffer_reserve(out, begin + groups * (2 + SK_DCT_GROUP)); /* 2^23 groups at most */
+    stoker_status status = sk_buffer_reserve(out, begin + groups * (2 + SK_DCT_GROUP) + sizeof(uint64_t));
 
     if (status != STOKER_OK)
         return status;
