@@ -201,7 +201,7 @@ int cli_bench(int argc, char **argv)
         {"--no-index", OPTION_FLAG, &no_index, 0, 0, NULL},
         {"--json", OPTION_FLAG, &json, 0, 0, NULL},
     };
-    const command self = {"bench", help, options, (int)(sizeof options / sizeof options[0]), "DATASET"};
+    const command self = {"bench", help, options, (int)(sizeof options / sizeof options[0]), "DATASET", NULL};
     stoker_dataset *dataset = NULL;
     stoker_loader *loader = NULL;
     result r;

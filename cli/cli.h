@@ -20,6 +20,9 @@ int cli_ls(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_sample(int argc, char **argv);
+int cli_pack(int argc, char **argv);
+int cli_unpack(int argc, char **argv);
+int cli_verify(int argc, char **argv);
 
 /* ------------------------------------------------------------------------------------------------ options -------- */
 
@@ -38,11 +41,15 @@ typedef struct command {
     const char *help; /* the whole --help text */
     const option *options;
     int option_count;
-    const char *operand; /* what stands without dashes: "DATASET"; exactly one */
+    const char *operand; /* what stands without dashes: "DATASET"; exactly one, … */
+    const char *second;  /* … or two, where this is not NULL: "OUT" */
 } command;
 
 /* Reads argv[1 ..]. Returns -1 to go on, or the status to exit with (help was asked for, or wrong usage was told). */
 int read_options(const command *self, int argc, char **argv, const char **operand);
+
+/* The same for a command with two operands. */
+int read_two(const command *self, int argc, char **argv, const char *operands[2]);
 
 /* "stoker: <text>" to standard error; returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

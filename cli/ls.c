@@ -370,7 +370,7 @@ int cli_ls(int argc, char **argv)
         {"--threads", OPTION_NUMBER, &threads, 1, 256, NULL}, {"--no-index", OPTION_FLAG, &no_index, 0, 0, NULL},
         {"--json", OPTION_FLAG, &json, 0, 0, NULL},
     };
-    const command self = {"ls", help, options, (int)(sizeof options / sizeof options[0]), "DATASET"};
+    const command self = {"ls", help, options, (int)(sizeof options / sizeof options[0]), "DATASET", NULL};
     const char *path;
     stoker_dataset *dataset;
     stoker_dataset_settings settings;

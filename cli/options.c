@@ -105,9 +105,18 @@ static int set_option(const command *self, const option *o, const char *text)
 
 int read_options(const command *self, int argc, char **argv, const char **operand)
 {
+    const char *both[2];
+    int status = read_two(self, argc, argv, both);
+
+    *operand = both[0];
+    return status;
+}
+
+int read_two(const command *self, int argc, char **argv, const char *operands[2])
+{
     bool only_operands = false;
 
-    *operand = NULL;
+    operands[0] = operands[1] = NULL;
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
 
@@ -116,10 +125,13 @@ int read_options(const command *self, int argc, char **argv, const char **operan
             continue;
         }
         if (only_operands || argument[0] != '-' || argument[1] == '\0') {
-            if (*operand != NULL)
+            if (operands[0] != NULL && self->second == NULL)
                 return fail(EXIT_USAGE, "%s: one %s is wanted, and '%s' is a second", self->name, self->operand,
                             argument);
-            *operand = argument;
+            if (operands[1] != NULL)
+                return fail(EXIT_USAGE, "%s: %s and %s are wanted, and '%s' is a third", self->name, self->operand,
+                            self->second, argument);
+            operands[operands[0] != NULL] = argument;
             continue;
         }
         if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
@@ -143,8 +155,9 @@ int read_options(const command *self, int argc, char **argv, const char **operan
         if (status >= 0)
             return status;
     }
-    if (*operand == NULL)
-        return fail(EXIT_USAGE, "%s: no %s given (try: stoker %s --help)", self->name, self->operand, self->name);
+    if (operands[0] == NULL || (operands[1] == NULL && self->second != NULL))
+        return fail(EXIT_USAGE, "%s: no %s given (try: stoker %s --help)", self->name,
+                    operands[0] == NULL ? self->operand : self->second, self->name);
     return -1;
 }
 

@@ -298,7 +298,7 @@ int cli_sample(int argc, char **argv)
         {"--force", OPTION_FLAG, &force, 0, 0, NULL},
         {"--json", OPTION_FLAG, &json, 0, 0, NULL},
     };
-    const command self = {"sample", help, options, (int)(sizeof options / sizeof options[0]), "DIR"};
+    const command self = {"sample", help, options, (int)(sizeof options / sizeof options[0]), "DIR", NULL};
     int status = read_options(&self, argc, argv, &j.folder);
 
     if (status >= 0)

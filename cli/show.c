@@ -331,7 +331,7 @@ int cli_show(int argc, char **argv)
         {"--no-index", OPTION_FLAG, &no_index, 0, 0, NULL},
         {"--json", OPTION_FLAG, &r.json, 0, 0, NULL},
     };
-    const command self = {"show", help, options, (int)(sizeof options / sizeof options[0]), "DATASET"};
+    const command self = {"show", help, options, (int)(sizeof options / sizeof options[0]), "DATASET", NULL};
     stoker_dataset_settings settings;
     stoker_dataset *dataset = NULL;
     stoker_spec *asked = NULL, *spec = NULL;

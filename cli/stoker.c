@@ -13,10 +13,13 @@ static const char help[] =
     "\n"
     "usage: stoker COMMAND [options] ...\n"
     "\n"
-    "  ls DATASET      format, samples, classes, sizes, and every file that is broken or odd\n"
-    "  bench DATASET   runs the loader as fast as it goes: images/s, the time of each stage, the limit\n"
-    "  show DATASET    a contact sheet of an augmented batch: what the model will see\n"
-    "  sample DIR      draws a dataset to try things on, where there is none\n"
+    "  ls DATASET             format, samples, classes, sizes, and every file that is broken or odd\n"
+    "  bench DATASET          runs the loader as fast as it goes: images/s, the time of each stage, the limit\n"
+    "  show DATASET           a contact sheet of an augmented batch: what the model will see\n"
+    "  pack DATASET OUT.stk   one file with the same pixels, several times as fast to read\n"
+    "  unpack PACK DIR        gives the dataset back as files\n"
+    "  verify PACK            checks every checksum\n"
+    "  sample DIR             draws a dataset to try things on, where there is none\n"
     "\n"
     "stoker COMMAND --help tells more. All take --json. stoker --version.\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
@@ -26,7 +29,9 @@ typedef struct entry {
     int (*run)(int argc, char **argv);
 } entry;
 
-static const entry entries[] = {{"ls", cli_ls}, {"bench", cli_bench}, {"show", cli_show}, {"sample", cli_sample}};
+static const entry entries[] = {{"ls", cli_ls},         {"bench", cli_bench}, {"show", cli_show},
+                                {"sample", cli_sample}, {"pack", cli_pack},   {"unpack", cli_unpack},
+                                {"verify", cli_verify}};
 
 static int run(const char *name, int argc, char **argv)
 {

@@ -187,6 +187,7 @@ STOKER_API void stoker_dataset_default_settings(stoker_dataset_settings *setting
  *                   without images is an error
  *   "cifar10", "cifar100"   the binary layout (.bin; a folder or one file) or the Python-pickle layout (data_batch_1 …,
  *                   train, test), told apart by content; any number of records
+ *   "pack"          a file that stoker_pack wrote
  *   "mnist"         idx files, plain or .gz (MNIST, Fashion-MNIST, …; a folder, at most two levels up from the files, or
  *                   one images file, whose labels file is found beside it)
  * `settings` may be NULL. On failure *out is NULL.
@@ -462,6 +463,76 @@ STOKER_API const char *stoker_stage_name(stoker_stage stage);
  * `index` from 0; returns STOKER_END past the last. `reason` is written, cut to `size` bytes. Any thread. */
 STOKER_API stoker_status stoker_loader_skipped(const stoker_loader *loader, int64_t index, int64_t *sample,
                                                uint64_t *epoch, char *reason, size_t size);
+
+/* ------------------------------------------------------------------------------------------------- packs -------- */
+
+/*
+ * A pack is one file that holds a whole dataset in forms that are fast to read, without changing a pixel: docs/pack-format.md.
+ * Opened by stoker_dataset_open it is a dataset like any other.
+ */
+typedef enum stoker_pack_mode {
+    STOKER_PACK_AUTO = 0, /* dct for image files, raw for raw samples (CIFAR, MNIST) */
+    STOKER_PACK_DCT = 1,  /* JPEG coefficients re-coded for vector units, readable by region */
+    STOKER_PACK_RAW = 2,  /* decoded pixels: height × width × 3 bytes an image */
+    STOKER_PACK_KEEP = 3  /* the files' own bytes */
+} stoker_pack_mode;
+
+typedef struct stoker_pack_settings {
+    int32_t mode;      /* stoker_pack_mode */
+    int32_t overwrite; /* 1: a file that has the pack's name already is replaced at the end; default 0 */
+    /* Called now and then by any thread, never by two at once, with samples done and all; NULL: not called. A return other than 0
+     * ends the work with STOKER_ERR_INTERRUPTED; the same call again goes on from there. */
+    int (*progress)(void *context, int64_t done, int64_t all);
+    /* Called in the same way for each sample that cannot be decoded (packing) or is damaged (verifying); may be NULL. The strings
+     * last as long as the call. */
+    void (*problem)(void *context, const char *where, const char *reason);
+    void *context;
+    int64_t reserved[8];
+} stoker_pack_settings;
+
+STOKER_API void stoker_pack_default_settings(stoker_pack_settings *settings);
+
+typedef struct stoker_pack_report {
+    int64_t samples;
+    int64_t bytes_in, bytes_out; /* the samples' bytes in the source; the pack's size */
+    int64_t resumed;             /* samples that an interrupted run had packed before */
+    int64_t dct, raw, original;  /* samples by what holds them */
+    int64_t odd; /* samples that cannot be decoded: kept as they are, and refused when read, as from their files */
+    int64_t reserved[8];
+} stoker_pack_report;
+
+/*
+ * Packs all samples of `dataset`, in their order, into the file `path`, with all cores. Each image is decoded both ways; one whose
+ * pixels would differ, or of a kind that a mode does not re-code, keeps its own bytes, so nothing is changed or lost. `source` is the
+ * path that the dataset was opened by, or NULL: samples are kept by their paths below it. `settings` and `report` may be NULL.
+ *
+ * The file is written as `path`.partial and renamed when it is whole. An interrupted run leaves the partial file, and the next one goes
+ * on from it as far as the source is still the same. Memory: a few images a core, and 48 bytes a sample.
+ *
+ * STOKER_ERR_ARGUMENT where `path` exists; STOKER_ERR_STATE where another packer is writing it; STOKER_ERR_IO where the disk has too
+ * little room (looked at before the work begins) or a file cannot be read.
+ */
+STOKER_API stoker_status stoker_pack(const stoker_dataset *dataset, const char *source, const char *path,
+                                     const stoker_pack_settings *settings, stoker_pack_report *report);
+
+/* Checks every checksum of a pack, with all cores; *damaged: how many samples are (each is told to settings->problem, as are bytes
+ * between them that should be zero). STOKER_OK when none is; STOKER_ERR_DATA when some are or the pack cannot be opened. `settings`
+ * and `damaged` may be NULL. */
+STOKER_API stoker_status stoker_pack_verify(const char *path, const stoker_pack_settings *settings, int64_t *damaged);
+
+typedef struct stoker_unpack_report {
+    int64_t samples;
+    int64_t identical; /* files that are the source's byte for byte */
+    int64_t pixels;    /* files with the same pixels: JPEG files of the same coefficients, PNG files of raw samples */
+    int64_t bytes;     /* written */
+    int64_t reserved[8];
+} stoker_unpack_report;
+
+/* Gives the dataset back as files in `folder`, which must be new or empty: by their paths in the source, or for raw samples
+ * `class name/number.png` (below `train` and `test` where there are these parts). Paths that would leave the folder are refused.
+ * `settings` (progress) and `report` may be NULL. */
+STOKER_API stoker_status stoker_unpack(const char *path, const char *folder, const stoker_pack_settings *settings,
+                                       stoker_unpack_report *report);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-PARTS = ("base", "kernel", "image", "transform", "device", "dataset", "order", "observe", "loader")
+PARTS = ("base", "kernel", "image", "transform", "device", "dataset", "order", "observe", "pack", "loader")
 MAY_INCLUDE: dict[str, set[str]] = {
     "base": set(),
     "kernel": {"base"},
@@ -18,6 +18,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "dataset": {"base"},
     "order": {"base"},
     "observe": {"base"},
+    "pack": {"base", "kernel", "image", "dataset"},
     "loader": set(PARTS),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -19,6 +19,7 @@
 #include "image/sniff.h"
 #include "image/write.h"
 #include "kernel/kernel.h"
+#include "pack/pack.h"
 #include "transform/plan.h"
 
 #define MAX_PIXELS 178956970 /* 2 × Pillow's MAX_IMAGE_PIXELS (89,478,485): where it raises DecompressionBombError */
@@ -111,12 +112,13 @@ static stoker_status copy_pixels(const sk_pixels *pixels, const sk_rect *region,
 }
 
 /* `region` NULL: all of the image. */
-static stoker_status decode(sk_decoder *decoder, const void *data, size_t size, const sk_rect *region,
+static stoker_status decode(sk_decoder *decoder, const void *data, size_t size, bool packed, const sk_rect *region,
                             stoker_image *out)
 {
     sk_rect area = {0, 0, 0, 0};
     sk_pixels pixels;
-    stoker_status status = sk_decoder_open(decoder, data, size, &area.width, &area.height);
+    stoker_status status =
+        (packed ? sk_decoder_open_packed : sk_decoder_open)(decoder, data, size, &area.width, &area.height);
 
     if (status != STOKER_OK)
         return status;
@@ -138,7 +140,7 @@ static stoker_status decode(sk_decoder *decoder, const void *data, size_t size, 
     return STOKER_OK;
 }
 
-static stoker_status decode_once(const void *data, size_t size, const sk_rect *region,
+static stoker_status decode_once(const void *data, size_t size, bool packed, const sk_rect *region,
                                  const stoker_image_settings *settings, stoker_image *out)
 {
     memset(out, 0, sizeof *out);
@@ -150,7 +152,7 @@ static stoker_status decode_once(const void *data, size_t size, const sk_rect *r
 
     if (decoder == NULL)
         return STOKER_ERR_MEMORY;
-    status = decode(decoder, data, size, region, out);
+    status = decode(decoder, data, size, packed, region, out);
     sk_decoder_destroy(decoder);
     return status;
 }
@@ -158,7 +160,7 @@ static stoker_status decode_once(const void *data, size_t size, const sk_rect *r
 stoker_status stoker_image_decode(const void *data, size_t size, const stoker_image_settings *settings,
                                   stoker_image *out)
 {
-    return decode_once(data, size, NULL, settings, out);
+    return decode_once(data, size, false, NULL, settings, out);
 }
 
 stoker_status stoker_image_decode_region(const void *data, size_t size, int32_t left, int32_t top, int32_t width,
@@ -166,7 +168,7 @@ stoker_status stoker_image_decode_region(const void *data, size_t size, int32_t 
 {
     sk_rect region = {left, top, width, height};
 
-    return decode_once(data, size, &region, settings, out);
+    return decode_once(data, size, false, &region, settings, out);
 }
 
 void stoker_image_free(stoker_image *image)
@@ -420,8 +422,9 @@ static stoker_status decode_sample(const stoker_dataset *dataset, int64_t index,
 
     if (status == STOKER_OK) {
         *bytes = (int64_t)sample.size;
-        status = sample.kind == SK_SAMPLE_ENCODED ? decode_once(sample.data, sample.size, NULL, &dataset->image, out)
-                                                  : copy_raw(&sample, out);
+        status = sample.kind == SK_SAMPLE_ENCODED
+                     ? decode_once(sample.data, sample.size, sample.packed, NULL, &dataset->image, out)
+                     : copy_raw(&sample, out);
     }
     sk_buffer_free(&scratch);
     return status;
@@ -502,7 +505,7 @@ stoker_status stoker_dataset_check(const stoker_dataset *dataset, int64_t index,
     out->width = image.width;
     out->height = image.height;
     out->format = image.format;
-    if (dataset->reader->encoded) {
+    if (dataset->reader->encoded && strcmp(image.format, "raw") != 0) {
         stoker_dataset_where(dataset, index, where, sizeof where);
         const char *named = sk_format_of_name(where);
 
@@ -633,4 +636,57 @@ stoker_status stoker_spec_apply_encoded(const stoker_spec *spec, const void *dat
         status = run_spec(spec, &pixels, &taken, shape, out);
     sk_decoder_destroy(decoder);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- packs -------- */
+
+void stoker_pack_default_settings(stoker_pack_settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+}
+
+stoker_status stoker_pack(const stoker_dataset *dataset, const char *source, const char *path,
+                          const stoker_pack_settings *settings, stoker_pack_report *report)
+{
+    stoker_pack_settings defaults;
+    stoker_pack_report unwanted;
+
+    stoker_pack_default_settings(&defaults);
+    settings = settings != NULL ? settings : &defaults;
+    report = report != NULL ? report : &unwanted;
+    memset(report, 0, sizeof *report);
+    if (path == NULL || path[0] == '\0')
+        return sk_fail(STOKER_ERR_ARGUMENT, "no path for the pack given");
+    if (settings->mode < STOKER_PACK_AUTO || settings->mode > STOKER_PACK_KEEP)
+        return sk_fail(STOKER_ERR_ARGUMENT, "pack mode %d; 0 to 3 are possible", settings->mode);
+    return sk_pack_write(dataset, source, path, settings, report);
+}
+
+stoker_status stoker_pack_verify(const char *path, const stoker_pack_settings *settings, int64_t *damaged)
+{
+    stoker_pack_settings defaults;
+    int64_t unwanted;
+
+    stoker_pack_default_settings(&defaults);
+    damaged = damaged != NULL ? damaged : &unwanted;
+    *damaged = 0;
+    if (path == NULL || path[0] == '\0')
+        return sk_fail(STOKER_ERR_ARGUMENT, "no pack given");
+    return sk_pack_verify(path, settings != NULL ? settings : &defaults, damaged);
+}
+
+stoker_status stoker_unpack(const char *path, const char *folder, const stoker_pack_settings *settings,
+                            stoker_unpack_report *report)
+{
+    stoker_pack_settings defaults;
+    stoker_unpack_report unwanted;
+
+    stoker_pack_default_settings(&defaults);
+    report = report != NULL ? report : &unwanted;
+    memset(report, 0, sizeof *report);
+    if (path == NULL || path[0] == '\0' || folder == NULL || folder[0] == '\0')
+        return sk_fail(STOKER_ERR_ARGUMENT, "a pack and a folder are needed");
+    stoker_status status = sk_kernel_init();
+
+    return status == STOKER_OK ? sk_pack_unpack(path, folder, settings != NULL ? settings : &defaults, report) : status;
 }

@@ -80,7 +80,11 @@ static void fake_destroy(sk_reader *reader)
     (void)reader;
 }
 
-static const sk_reader_ops fake_ops = {fake_destroy, fake_fetch, fake_label, fake_where, fake_class_name, NULL};
+static const sk_reader_ops fake_ops = {.destroy = fake_destroy,
+                                       .fetch = fake_fetch,
+                                       .label = fake_label,
+                                       .where = fake_where,
+                                       .class_name = fake_class_name};
 
 stoker_dataset *fake_open(int64_t count, int32_t side)
 {

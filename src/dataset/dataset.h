@@ -24,6 +24,7 @@ typedef enum sk_sample_kind {
 
 typedef struct sk_sample {
     sk_sample_kind kind;
+    bool packed;                     /* encoded in a pack's own code, not as an image file (image/dct.h) */
     const uint8_t *data;             /* into a mapped file, the caller's arrays, or `scratch` */
     size_t size;                     /* bytes */
     int32_t width, height, channels; /* of raw samples */
@@ -46,6 +47,8 @@ typedef struct sk_reader_ops {
     const char *(*class_name)(const sk_reader *self, int32_t label); /* NULL if none */
     /* May be NULL. The sample will be fetched soon: ask the system to read ahead. */
     void (*will_need)(const sk_reader *self, int64_t index);
+    /* May be NULL, where samples are raw. Bytes of the sample's file, 0 where that cannot be told. */
+    int64_t (*bytes)(const sk_reader *self, int64_t index);
 } sk_reader_ops;
 
 struct sk_reader {
@@ -75,6 +78,7 @@ stoker_status sk_cifar_open(const char *path, const stoker_dataset_settings *set
 stoker_status sk_cifar_pickle_open(const char *path, const stoker_dataset_settings *settings, bool *matched,
                                    sk_reader **out); /* cifar_pickle.c, over pickle.c */
 stoker_status sk_idx_open(const char *path, const stoker_dataset_settings *settings, bool *matched, sk_reader **out);
+stoker_status sk_pack_open(const char *path, const stoker_dataset_settings *settings, bool *matched, sk_reader **out);
 stoker_status sk_folder_open(const char *path, const stoker_dataset_settings *settings, bool *matched, sk_reader **out);
 
 /* dataset.c: tries the formats one after another; says what was looked for when nothing matches. */

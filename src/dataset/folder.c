@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -114,6 +115,16 @@ static void will_need(const sk_reader *reader, int64_t index)
     close(fd);
 }
 
+static int64_t bytes(const sk_reader *reader, int64_t index)
+{
+    const sk_tree *tree = tree_of(reader);
+    char path[PATH_MAX];
+    struct stat about;
+
+    return relative_path(tree, index, path) && fstatat(tree->root_fd, path, &about, 0) == 0 ? (int64_t)about.st_size
+                                                                                            : 0;
+}
+
 static const sk_reader_ops ops = {
     .destroy = destroy,
     .fetch = fetch,
@@ -121,6 +132,7 @@ static const sk_reader_ops ops = {
     .where = where,
     .class_name = class_name,
     .will_need = will_need,
+    .bytes = bytes,
 };
 
 /* The index to use: the setting, or where that is the default the environment's word. */

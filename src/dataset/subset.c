@@ -60,6 +60,13 @@ static void subset_will_need(const sk_reader *reader, int64_t index)
         self->base->ops->will_need(self->base, self->indices[index]);
 }
 
+static int64_t subset_bytes(const sk_reader *reader, int64_t index)
+{
+    const subset_reader *self = as_subset(reader);
+
+    return self->base->ops->bytes != NULL ? self->base->ops->bytes(self->base, self->indices[index]) : 0;
+}
+
 static const sk_reader_ops subset_ops = {
     .destroy = subset_destroy,
     .fetch = subset_fetch,
@@ -67,6 +74,7 @@ static const sk_reader_ops subset_ops = {
     .where = subset_where,
     .class_name = subset_class_name,
     .will_need = subset_will_need,
+    .bytes = subset_bytes,
 };
 
 stoker_status sk_subset_open(const sk_reader *base, const int64_t *indices, int64_t count, sk_reader **out)
@@ -176,6 +184,13 @@ static void concat_will_need(const sk_reader *reader, int64_t index)
         part->ops->will_need(part, index);
 }
 
+static int64_t concat_bytes(const sk_reader *reader, int64_t index)
+{
+    const sk_reader *part = find_part(reader, &index);
+
+    return part->ops->bytes != NULL ? part->ops->bytes(part, index) : 0;
+}
+
 static const sk_reader_ops concat_ops = {
     .destroy = concat_destroy,
     .fetch = concat_fetch,
@@ -183,6 +198,7 @@ static const sk_reader_ops concat_ops = {
     .where = concat_where,
     .class_name = concat_class_name,
     .will_need = concat_will_need,
+    .bytes = concat_bytes,
 };
 
 stoker_status sk_concat_open(sk_reader *const *parts, int32_t count, sk_reader **out)

@@ -38,6 +38,10 @@ stoker_status sk_coefficients_read(sk_coefficients *self, const uint8_t *data, s
 /* Makes room for an image whose width, height, components, h and v are set: fills in across, down and blocks (not cleared). */
 stoker_status sk_coefficients_lay_out(sk_coefficients *self);
 
+/* Writes them as a standard baseline JPEG file with tables of its own, into memory that `free` takes back. An `orientation` other than 1
+ * goes into an Exif segment. */
+stoker_status sk_coefficients_write(const sk_coefficients *self, int orientation, uint8_t **data, size_t *size);
+
 void sk_coefficients_free(sk_coefficients *self);
 
 #endif

@@ -45,8 +45,7 @@ static int32_t runnable(const sk_kernels *tables[MAX_TABLES])
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
         tables[count++] = &sk_kernels_avx2;
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&
-        __builtin_cpu_supports("bmi2"))
+        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("bmi2"))
         tables[count++] = &sk_kernels_avx512;
 #elif defined(__aarch64__)
     tables[count++] = &sk_kernels_neon;

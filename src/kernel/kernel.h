@@ -151,10 +151,11 @@ typedef struct sk_kernels {
                           uint8_t *lower_last);
 } sk_kernels;
 
-#define SK_DCT_WIDEST    10  /* bits of a magnitude */
-#define SK_DCT_DC_WIDEST 12  /* bits of a DC value above the group's least */
-#define SK_DCT_GROUP     724 /* bytes of the largest group: head 3, steps 16, DC 12, 63 places of 10, and of a sign byte each */
-#define SK_DCT_READABLE  832 /* with what vector versions read beyond it */
+#define SK_DCT_WIDEST    10 /* bits of a magnitude */
+#define SK_DCT_DC_WIDEST 12 /* bits of a DC value above the group's least */
+#define SK_DCT_GROUP                                                                                                   \
+    724 /* bytes of the largest group: head 3, steps 16, DC 12, 63 places of 10, and of a sign byte each */
+#define SK_DCT_READABLE 832 /* with what vector versions read beyond it */
 
 /* Of a zigzag place, the place in a block row by row. */
 extern const uint8_t sk_zigzag[64];

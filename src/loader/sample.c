@@ -128,7 +128,8 @@ static stoker_status open_image(sk_maker *maker, const sk_sample *sample, int32_
         maker->decoder = sk_decoder_create(&maker->dataset->image);
     if (maker->decoder == NULL)
         return STOKER_ERR_MEMORY;
-    return sk_decoder_open(maker->decoder, sample->data, sample->size, width, height);
+    return (sample->packed ? sk_decoder_open_packed : sk_decoder_open)(maker->decoder, sample->data, sample->size,
+                                                                       width, height);
 }
 
 stoker_status sk_measure_sample(sk_maker *maker, uint64_t epoch, int64_t sample, sk_shape *shape)
