@@ -61,64 +61,135 @@ static int32_t width_of(uint32_t value)
     return value == 0 ? 0 : 32 - __builtin_clz(value);
 }
 
+typedef int16_t lanes __attribute__((vector_size(16)));
+typedef int32_t wide_lanes __attribute__((vector_size(32)));
+
+static inline lanes load(const void *at)
+{
+    lanes row;
+
+    memcpy(&row, at, sizeof row);
+    return row;
+}
+
+/* Of INT16_MIN, itself: seen as below -MOST_AC. */
+static inline lanes magnitudes_of(lanes row)
+{
+    lanes minus = row < 0;
+
+    return (row ^ minus) - minus;
+}
+
 static bool in_range(const sk_plane *plane, const int16_t *block)
 {
-    int32_t sum[4] = {0};
-    int32_t most = 0;
+    wide_lanes sum = {0};
+    lanes beyond = {0};
 
-    for (int i = 0; i < 64; i++) {
-        int32_t value = block[i] < 0 ? -block[i] : block[i];
+    if (block[0] < LEAST_DC || block[0] > MOST_DC)
+        return false;
+    for (int y = 0; y < 8; y++) {
+        lanes row = magnitudes_of(load(block + 8 * y)), ac = row;
 
-        if (i > 0)
-            most = value > most ? value : most;
-        sum[i % 4] += value * plane->quant[i];
+        if (y == 0)
+            ac[0] = 0;
+        beyond |= (ac > MOST_AC) | (ac < 0);
+        sum +=
+            __builtin_convertvector(row, wide_lanes) * __builtin_convertvector(load(plane->quant + 8 * y), wide_lanes);
     }
-    for (int i = 0; i < 4; i++) {
-        if (sum[i] > MOST_COLUMN)
+    for (int x = 0; x < 8; x++) {
+        if (beyond[x] != 0 || sum[x % 4] + sum[x % 4 + 4] > MOST_COLUMN)
             return false;
     }
-    return most <= MOST_AC && block[0] >= LEAST_DC && block[0] <= MOST_DC;
+    return true;
 }
 
 /* Eight blocks, upper ones first; those beyond the plane are NULL. */
 typedef const int16_t *group[8];
 
-/* For each zigzag place, the bits that any of the values set; and how many places count. */
-static int32_t gather(const group blocks, uint16_t any[64], uint16_t magnitudes[64][8], uint8_t minus[64][8])
+/* The halves of two registers by turns, elements of 16, 32 and 64 bits. */
+#if defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (lanes){__VA_ARGS__})
+#endif
+#define LOW_1(a, b)  SHUFFLE(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_1(a, b) SHUFFLE(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW_2(a, b)  SHUFFLE(a, b, 0, 1, 8, 9, 2, 3, 10, 11)
+#define HIGH_2(a, b) SHUFFLE(a, b, 4, 5, 12, 13, 6, 7, 14, 15)
+#define LOW_4(a, b)  SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define HIGH_4(a, b) SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+
+/* Row `y` of eight blocks to eight places of eight lanes. */
+static inline void transpose_row(const group blocks, int y, lanes out[8])
 {
-    uint16_t natural[64] = {0};
-    int32_t last = 0;
+    lanes a[8], b[8];
+
+    for (int i = 0; i < 8; i++)
+        a[i] = load(blocks[i] + 8 * y);
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = LOW_1(a[2 * i], a[2 * i + 1]);
+        b[2 * i + 1] = HIGH_1(a[2 * i], a[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int half = 0; half < 2; half++) {
+            a[4 * i + 2 * half] = LOW_2(b[4 * i + half], b[4 * i + 2 + half]);
+            a[4 * i + 2 * half + 1] = HIGH_2(b[4 * i + half], b[4 * i + 2 + half]);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        out[2 * i] = LOW_4(a[i], a[4 + i]);
+        out[2 * i + 1] = HIGH_4(a[i], a[4 + i]);
+    }
+}
+
+/* A group's values by zigzag place. */
+typedef struct values {
+    uint16_t magnitude[64][8];
+    uint8_t some[64], minus[64]; /* which of the eight are not 0, and which are below */
+    int32_t needed[64];          /* bits */
+    int32_t last;
+} values;
+
+static void gather(const group given, values *out)
+{
+    static const int16_t zeros[64];
+    const lanes weights = {1, 2, 4, 8, 16, 32, 64, 128};
+    group blocks;
+    lanes natural[64], any_rows[8] = {{0}};
+    uint16_t any[64];
 
     for (int b = 0; b < 8; b++) {
-        if (blocks[b] == NULL)
-            continue;
-        for (int i = 0; i < 64; i++) {
-            int16_t value = blocks[b][i];
+        blocks[b] = given[b] != NULL ? given[b] : zeros;
+        for (int y = 0; y < 8; y++)
+            any_rows[y] |= magnitudes_of(load(blocks[b] + 8 * y));
+    }
+    memcpy(any, any_rows, sizeof any);
+    out->last = 63;
+    while (out->last > 0 && any[sk_zigzag[out->last]] == 0)
+        out->last--;
+    for (int y = 0; y < 8; y++)
+        transpose_row(blocks, y, natural + 8 * y);
+    for (int32_t k = 1; k <= out->last; k++) {
+        lanes value = natural[sk_zigzag[k]], minus = value < 0;
+        lanes set = (minus & weights) | ((value != 0) & (weights << 8)); /* a bit a lane: all of them make two sets */
+        uint64_t words[2];
 
-            natural[i] |= (uint16_t)(value < 0 ? -value : value);
-        }
+        out->needed[k] = width_of(any[sk_zigzag[k]]);
+        value = magnitudes_of(value);
+        memcpy(out->magnitude[k], &value, sizeof value);
+        memcpy(words, &set, sizeof words);
+        words[0] |= words[1];
+        words[0] |= words[0] >> 32;
+        words[0] |= words[0] >> 16;
+        out->minus[k] = (uint8_t)words[0];
+        out->some[k] = (uint8_t)(words[0] >> 8);
     }
-    for (int32_t k = 1; k < 64; k++) {
-        any[k] = natural[sk_zigzag[k]];
-        if (any[k] != 0)
-            last = k;
-    }
-    for (int32_t k = 1; k <= last; k++) {
-        for (int b = 0; b < 8; b++) {
-            int16_t value = (int16_t)(blocks[b] != NULL ? blocks[b][sk_zigzag[k]] : 0);
-
-            magnitudes[k][b] = (uint16_t)(value < 0 ? -value : value);
-            minus[k][b] = value < 0;
-        }
-    }
-    return last;
 }
 
 /* Widths whose steps from place to place are -2 .. 1, none less than is needed. */
-static void choose_widths(const uint16_t any[64], int32_t last, int32_t widths[65])
+static void choose_widths(const int32_t needed[64], int32_t last, int32_t widths[64])
 {
-    for (int32_t k = 1; k <= last; k++)
-        widths[k] = width_of(any[k]);
+    memcpy(widths, needed, 64 * sizeof *widths);
     for (int32_t k = last - 1; k >= 1; k--)
         widths[k] = widths[k + 1] - 1 > widths[k] ? widths[k + 1] - 1 : widths[k];
     for (int32_t k = 2; k <= last; k++)
@@ -128,11 +199,11 @@ static void choose_widths(const uint16_t any[64], int32_t last, int32_t widths[6
 /* Writes a group, at most SK_DCT_GROUP bytes (and scratch past them); returns the end. */
 static uint8_t *write_group(const group blocks, uint8_t *out)
 {
-    uint16_t any[64], magnitudes[64][8];
-    uint8_t minus[64][8];
-    int32_t widths[65], least = MOST_DC, most = LEAST_DC;
-    int32_t last = gather(blocks, any, magnitudes, minus);
+    int32_t widths[64], least = MOST_DC, most = LEAST_DC, last;
+    values v;
 
+    gather(blocks, &v);
+    last = v.last;
     for (int b = 0; b < 8; b++) {
         if (blocks[b] != NULL) {
             least = blocks[b][0] < least ? blocks[b][0] : least;
@@ -145,7 +216,7 @@ static uint8_t *write_group(const group blocks, uint8_t *out)
 
     put_16(out, head & 0xffff);
     out[2] = (uint8_t)(head >> 16);
-    choose_widths(any, last, widths);
+    choose_widths(v.needed, last, widths);
     for (int32_t k = 1; k <= last; k++)
         bits_put(&to, (uint32_t)(k == 1 ? widths[1] : widths[k] - widths[k - 1] + 2), k == 1 ? 4 : 2);
     bits_end(&to);
@@ -154,20 +225,17 @@ static uint8_t *write_group(const group blocks, uint8_t *out)
     for (int32_t k = 1; k <= last; k++) {
         for (int b = 0; b < 8; b += 4)
             bits_put(&to,
-                     magnitudes[k][b] | (uint64_t)magnitudes[k][b + 1] << widths[k] |
-                         (uint64_t)magnitudes[k][b + 2] << 2 * widths[k] |
-                         (uint64_t)magnitudes[k][b + 3] << 3 * widths[k],
+                     v.magnitude[k][b] | (uint64_t)v.magnitude[k][b + 1] << widths[k] |
+                         (uint64_t)v.magnitude[k][b + 2] << 2 * widths[k] |
+                         (uint64_t)v.magnitude[k][b + 3] << 3 * widths[k],
                      4 * widths[k]);
     }
     for (int32_t k = 1; k <= last; k++) {
-        uint32_t signs = 0;
-        int32_t count = 0;
+        uint32_t signs = 0, count = 0;
 
-        for (int b = 0; b < 8; b++) {
-            signs |= (uint32_t)minus[k][b] << count;
-            count += magnitudes[k][b] != 0;
-        }
-        bits_put(&to, signs, count);
+        for (uint32_t left = v.some[k]; left != 0; left &= left - 1, count++)
+            signs |= ((uint32_t)v.minus[k] >> __builtin_ctz(left) & 1) << count;
+        bits_put(&to, signs, (int32_t)count);
     }
     bits_end(&to);
     return to.at;
