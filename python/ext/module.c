@@ -11,6 +11,9 @@ PyObject *module_subset(PyObject *module, PyObject *args);
 PyObject *module_concat(PyObject *module, PyObject *args);
 PyObject *module_parse_spec(PyObject *module, PyObject *args);
 PyObject *module_open_loader(PyObject *module, PyObject *args);
+PyObject *module_pack(PyObject *module, PyObject *args);
+PyObject *module_verify(PyObject *module, PyObject *args);
+PyObject *module_unpack(PyObject *module, PyObject *args);
 
 /* Given by the Python side: makes an exception of a status and a message. */
 static PyObject *make_error;
@@ -88,6 +91,9 @@ static PyMethodDef functions[] = {
     {"concat", module_concat, METH_VARARGS, NULL},
     {"parse_spec", module_parse_spec, METH_VARARGS, NULL},
     {"open_loader", module_open_loader, METH_VARARGS, NULL},
+    {"pack", module_pack, METH_VARARGS, NULL},
+    {"verify", module_verify, METH_VARARGS, NULL},
+    {"unpack", module_unpack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -30,6 +30,7 @@ from ._core import (
 from ._core import version as _version
 from ._dataset import Check, Dataset
 from ._loader import Batch, Loader
+from ._pack import PackReport, UnpackReport, pack, unpack, verify
 from ._spec import Draw, Spec
 from .transforms import (
     CenterCrop,
@@ -62,6 +63,7 @@ __all__ = [
     "Normalize",
     "NotAccelerated",
     "OutOfMemory",
+    "PackReport",
     "Pad",
     "RandomCrop",
     "RandomHorizontalFlip",
@@ -76,11 +78,15 @@ __all__ = [
     "To",
     "ToTensor",
     "Transform",
+    "UnpackReport",
     "UnsupportedError",
     "__version__",
     "accelerate",
     "cpu",
     "decode",
     "from_torchvision",
+    "pack",
+    "unpack",
     "usable_cores",
+    "verify",
 ]

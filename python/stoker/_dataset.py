@@ -45,7 +45,7 @@ def _index_number(index: str) -> int:
 
 class Dataset:
     """What lies at `path`, told by looking at it: an ImageFolder, CIFAR-10 or CIFAR-100 (binary or pickled),
-    MNIST-like idx files.
+    MNIST-like idx files, a pack.
 
     :param split: "train", "test", "all", or "default": train where the dataset tells parts apart and has that part,
         else all.
@@ -134,7 +134,7 @@ class Dataset:
 
     @property
     def format(self) -> str:
-        """ "imagefolder", "cifar10", "cifar100", "mnist" or "arrays"."""
+        """ "imagefolder", "cifar10", "cifar100", "mnist", "pack" or "arrays"."""
         return self._handle.format()
 
     @property
