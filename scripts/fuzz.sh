@@ -36,6 +36,29 @@ for side, sampling, restart, mode in itertools.product((9, 33), (0, 1, 2), (0, 1
 PY
         seeds+=("$folder/seeds-jpeg")
     fi
+    if [ "$name" = fuzz_dct ] || [ "$name" = fuzz_pack ]; then # a small pack, and its payloads
+        rm -rf "$folder/seeds-pack" "$folder/seeds-dct"
+        mkdir -p "$folder/seeds-pack" "$folder/seeds-dct"
+        python - "$folder" <<'PY'
+import itertools, subprocess, sys
+from pathlib import Path
+from PIL import Image
+folder = Path(sys.argv[1])
+sys.path.insert(0, "tests")
+import pack_reader
+(folder / "seeds-pack" / "data" / "a").mkdir(parents=True)
+for side, sampling, mode in itertools.product((9, 41), (0, 1, 2), ("RGB", "L")):
+    image = Image.radial_gradient("L").resize((side, side + 4)).convert(mode)
+    image.save(folder / "seeds-pack" / "data" / "a" / f"{side}-{sampling}-{mode}.jpg", subsampling=sampling)
+for mode in ("dct", "raw", "keep"):
+    path = folder / "seeds-pack" / f"{mode}.stk"
+    subprocess.run([folder / "stoker", "pack", folder / "seeds-pack" / "data", path, "--mode", mode], check=True, stdout=-3)
+for i, sample in enumerate(pack_reader.read(folder / "seeds-pack" / "dct.stk").samples):
+    (folder / "seeds-dct" / str(i)).write_bytes(sample.payload)
+PY
+        rm -r "$folder/seeds-pack/data"
+        seeds+=("$folder/seeds-${name#fuzz_}")
+    fi
     if [ "$name" = fuzz_image ]; then
         for odd in "$data/odd/fuzz-jpeg" "$data/odd/jpeg" "$data/odd/png" "$data/odd/webp"; do
             [ -d "$odd" ] && seeds+=("$odd")

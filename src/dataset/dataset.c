@@ -14,7 +14,8 @@
 #define LOOKED_FOR "a folder of class folders, CIFAR batches, MNIST's idx files, a pack"
 
 /* In the order of trying: formats with names of their own first, the folder of folders, which takes any folder, last. */
-static const sk_reader_open formats[] = {sk_pack_open, sk_cifar_open, sk_cifar_pickle_open, sk_idx_open, sk_folder_open};
+static const sk_reader_open formats[] = {sk_pack_open, sk_cifar_open, sk_cifar_pickle_open, sk_idx_open,
+                                         sk_folder_open};
 
 /* Settings that the dataset has no meaning for would be a silent mistake. */
 static stoker_status check_settings(const char *path, const stoker_dataset_settings *settings, const sk_reader *reader)

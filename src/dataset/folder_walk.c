@@ -318,7 +318,7 @@ static stoker_status put_link(sk_tree *out, const sk_tree_file *link)
 /* Adds a folder with its files in order. */
 static stoker_status put_visit(const walk *self, const visit *from, int32_t label, sk_tree *out)
 {
-    sk_name *images = self->images + from->image;
+    sk_name *images = from->image_count > 0 ? self->images + from->image : NULL;
     sk_tree_file file;
     stoker_status status = put_folder(self, from, label, out);
 

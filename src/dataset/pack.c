@@ -73,7 +73,8 @@ static stoker_status read_header(sk_pack_file *self)
     if (version != SK_PACK_VERSION && version < 1000)
         return sk_fail(STOKER_ERR_UNSUPPORTED, "%s: a pack of version %u; this library reads version %d", self->path,
                        version, SK_PACK_VERSION);
-    if (sk_get_64(header + SK_HEADER_CHECK) != sk_hash64(header, SK_HEADER_CHECK, 0) || version != SK_PACK_VERSION)
+    if (!sk_hash_fits(sk_get_64(header + SK_HEADER_CHECK), sk_hash64(header, SK_HEADER_CHECK, 0)) ||
+        version != SK_PACK_VERSION)
         return fail_header(self);
     if (size != self->size)
         return sk_fail(STOKER_ERR_DATA, "%s: a pack of %llu bytes that has %llu: cut short, or not copied whole",
@@ -127,11 +128,11 @@ stoker_status sk_pack_file_details(const sk_pack_file *self, int64_t number, con
     uint64_t path_size = sk_get_32(head + SK_RECORD_PATH_SIZE), recipe_size = sk_get_32(head + SK_RECORD_RECIPE_SIZE);
 
     if (sk_get_32(head) != SK_RECORD_MAGIC || sk_get_64(head + SK_RECORD_NUMBER) != (uint64_t)number ||
-        sk_get_64(head + SK_RECORD_CHECK) != sk_hash64(head, SK_RECORD_CHECK, 0) ||
+        !sk_hash_fits(sk_get_64(head + SK_RECORD_CHECK), sk_hash64(head, SK_RECORD_CHECK, 0)) ||
         memcmp(head + SK_RECORD_INDEX, self->data + self->index + (uint64_t)number * SK_INDEX_RECORD,
                SK_INDEX_RECORD) != 0 ||
         path_size + recipe_size > self->index - record->offset - record->size ||
-        sk_get_64(head + SK_RECORD_TAIL_CHECK) != sk_hash64(tail, path_size + recipe_size, 0))
+        !sk_hash_fits(sk_get_64(head + SK_RECORD_TAIL_CHECK), sk_hash64(tail, path_size + recipe_size, 0)))
         return sk_fail(STOKER_ERR_DATA, "%s: damaged record of sample %lld", self->path, (long long)number);
     *out = (sk_pack_details){.path = (const char *)tail,
                              .path_size = path_size,
@@ -144,7 +145,7 @@ stoker_status sk_pack_file_details(const sk_pack_file *self, int64_t number, con
 
 stoker_status sk_pack_file_check(const sk_pack_file *self, int64_t number, const sk_pack_record *record)
 {
-    if (sk_hash64(self->data + record->offset, record->size, 0) != record->check)
+    if (!sk_hash_fits(record->check, sk_hash64(self->data + record->offset, record->size, 0)))
         return sk_fail(STOKER_ERR_DATA, "%s: sample %lld is damaged: its checksum is wrong", self->path,
                        (long long)number);
     return STOKER_OK;
@@ -275,7 +276,7 @@ static stoker_status read_names(pack_reader *self, uint32_t classes)
     const sk_pack_file *file = &self->file;
     const uint8_t *names = file->data + file->names;
 
-    if (sk_get_64(file->data + SK_HEADER_NAMES_CHECK) != sk_hash64(names, file->names_size, 0) ||
+    if (!sk_hash_fits(sk_get_64(file->data + SK_HEADER_NAMES_CHECK), sk_hash64(names, file->names_size, 0)) ||
         classes > file->names_size || (file->names_size > 0 && names[file->names_size - 1] != 0))
         return sk_fail(STOKER_ERR_DATA, "%s: damaged class names", file->path);
     self->names = sk_malloc(file->names_size);

@@ -141,7 +141,7 @@ static inline bool sk_pack_record_read(const uint8_t at[SK_INDEX_RECORD], uint64
     out->height = sk_get_32(at + SK_INDEX_HEIGHT);
     out->encoding = at[SK_INDEX_ENCODING];
     out->channels = at[SK_INDEX_CHANNELS];
-    if (sk_get_32(at + SK_INDEX_OWN_CHECK) != (uint32_t)sk_hash64(at, SK_INDEX_OWN_CHECK, number))
+    if (!sk_hash_fits(sk_get_32(at + SK_INDEX_OWN_CHECK), (uint32_t)sk_hash64(at, SK_INDEX_OWN_CHECK, number)))
         return false;
     if (out->encoding >= SK_PACK_ENCODINGS || out->offset < begin + SK_RECORD_HEAD || out->offset > end ||
         out->size > end - out->offset || out->offset % SK_PACK_ALIGNMENT != 0)

@@ -270,11 +270,10 @@ static bool take_up(packing *self, int64_t number, sk_encoder *encoder, char pat
         !read_at(self, encoder->coded.data, record.size, record.offset) ||
         sk_hash64(encoder->coded.data, record.size, 0) != record.check)
         return false;
-    char *there = (char *)encoder->fetched.data; /* the source is not needed any more */
-
-    if (sk_buffer_reserve(&encoder->fetched, path_size) != STOKER_OK)
+    if (sk_buffer_reserve(&encoder->fetched, path_size) != STOKER_OK) /* the source is not needed any more */
         return false;
-    there = (char *)encoder->fetched.data;
+    uint8_t *there = encoder->fetched.data;
+
     if (!read_at(self, there, path_size, record.offset + record.size) || memcmp(there, path, path_size) != 0)
         return false;
     memcpy(self->index + (size_t)number * SK_INDEX_RECORD, index, SK_INDEX_RECORD);
