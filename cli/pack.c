@@ -19,6 +19,7 @@ static const char pack_help[] =
     "                 dct    JPEG coefficients in a form that vector units unpack, readable by region\n"
     "                 raw    decoded pixels\n"
     "                 keep   the files' own bytes\n"
+    "                 jpeg   JPEG files with restart markers, between which a crop need not be read\n"
     "  --force        replace OUT.stk if it is there\n"
     "  --json         samples, bytes_in, bytes_out, encodings, odd, resumed, seconds\n"
     "\n"
@@ -40,7 +41,7 @@ static const char verify_help[] =
     "\n"
     "  --json         samples, damaged (list of where, reason), seconds\n";
 
-static const char *const modes[] = {"auto", "dct", "raw", "keep", NULL};
+static const char *const modes[] = {"auto", "dct", "raw", "keep", "jpeg", NULL};
 
 /* What went wrong with samples, to be told at the end. */
 typedef struct problems {
@@ -125,6 +126,7 @@ static void print_pack(const stoker_pack_report *report, const problems *odd, bo
         json_integer("dct", report->dct);
         json_integer("raw", report->raw);
         json_integer("original", report->original);
+        json_integer("jpeg", report->jpeg);
         json_close('}');
         json_problems(odd, "odd", "path");
         json_integer("resumed", report->resumed);
@@ -138,8 +140,8 @@ static void print_pack(const stoker_pack_report *report, const problems *odd, bo
     if (report->bytes_in > 0)
         printf(" (%.3f times)", (double)report->bytes_out / (double)report->bytes_in);
     printf(", %.1f s\n", seconds);
-    printf("%s as dct, %s as raw pixels, %s as they were\n", with_commas(report->dct), with_commas(report->raw),
-           with_commas(report->original));
+    printf("%s as dct, %s as jpeg, %s as raw pixels, %s as they were\n", with_commas(report->dct),
+           with_commas(report->jpeg), with_commas(report->raw), with_commas(report->original));
     if (report->resumed > 0)
         printf("%s were there from an interrupted run\n", with_commas(report->resumed));
     if (report->odd > 0)

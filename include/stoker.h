@@ -474,7 +474,9 @@ typedef enum stoker_pack_mode {
     STOKER_PACK_AUTO = 0, /* dct for image files, raw for raw samples (CIFAR, MNIST) */
     STOKER_PACK_DCT = 1,  /* JPEG coefficients re-coded for vector units, readable by region */
     STOKER_PACK_RAW = 2,  /* decoded pixels: height × width × 3 bytes an image */
-    STOKER_PACK_KEEP = 3  /* the files' own bytes */
+    STOKER_PACK_KEEP = 3, /* the files' own bytes */
+    STOKER_PACK_JPEG =
+        4 /* JPEG files with the best Huffman tables and restart markers, between which a crop need not read */
 } stoker_pack_mode;
 
 typedef struct stoker_pack_settings {
@@ -494,9 +496,9 @@ STOKER_API void stoker_pack_default_settings(stoker_pack_settings *settings);
 
 typedef struct stoker_pack_report {
     int64_t samples;
-    int64_t bytes_in, bytes_out; /* the samples' bytes in the source; the pack's size */
-    int64_t resumed;             /* samples that an interrupted run had packed before */
-    int64_t dct, raw, original;  /* samples by what holds them */
+    int64_t bytes_in, bytes_out;      /* the samples' bytes in the source; the pack's size */
+    int64_t resumed;                  /* samples that an interrupted run had packed before */
+    int64_t dct, raw, original, jpeg; /* samples by what holds them */
     int64_t odd; /* samples that cannot be decoded: kept as they are, and refused when read, as from their files */
     int64_t reserved[8];
 } stoker_pack_report;

@@ -649,7 +649,7 @@ stoker_status stoker_pack(const stoker_dataset *dataset, const char *source, con
                           const stoker_pack_settings *settings, stoker_pack_report *report)
 {
     stoker_pack_settings defaults;
-    stoker_pack_report unwanted;
+    stoker_pack_report unwanted = {0};
 
     stoker_pack_default_settings(&defaults);
     settings = settings != NULL ? settings : &defaults;
@@ -657,15 +657,15 @@ stoker_status stoker_pack(const stoker_dataset *dataset, const char *source, con
     memset(report, 0, sizeof *report);
     if (path == NULL || path[0] == '\0')
         return sk_fail(STOKER_ERR_ARGUMENT, "no path for the pack given");
-    if (settings->mode < STOKER_PACK_AUTO || settings->mode > STOKER_PACK_KEEP)
-        return sk_fail(STOKER_ERR_ARGUMENT, "pack mode %d; 0 to 3 are possible", settings->mode);
+    if (settings->mode < STOKER_PACK_AUTO || settings->mode > STOKER_PACK_JPEG)
+        return sk_fail(STOKER_ERR_ARGUMENT, "pack mode %d; 0 to 4 are possible", settings->mode);
     return sk_pack_write(dataset, source, path, settings, report);
 }
 
 stoker_status stoker_pack_verify(const char *path, const stoker_pack_settings *settings, int64_t *damaged)
 {
     stoker_pack_settings defaults;
-    int64_t unwanted;
+    int64_t unwanted = 0;
 
     stoker_pack_default_settings(&defaults);
     damaged = damaged != NULL ? damaged : &unwanted;
@@ -679,7 +679,7 @@ stoker_status stoker_unpack(const char *path, const char *folder, const stoker_p
                             stoker_unpack_report *report)
 {
     stoker_pack_settings defaults;
-    stoker_unpack_report unwanted;
+    stoker_unpack_report unwanted = {0};
 
     stoker_pack_default_settings(&defaults);
     report = report != NULL ? report : &unwanted;

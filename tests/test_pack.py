@@ -63,6 +63,18 @@ def test_photos_in_crops(photo_pack: Path, photos: list[Path], size: int, compar
     dataset.close()
 
 
+def test_photos_as_jpeg(photos: list[Path], tmp_path: Path, comparisons: Callable[[int], None]) -> None:
+    """Standard JPEG files: Pillow reads the payloads, too."""
+    report = stoker.pack(DATA / "photos", tmp_path / "j.stk", "jpeg")
+    assert report.jpeg == len(photos) and report.bytes_out <= 1.01 * report.bytes_in
+    packed = stoker.Dataset(tmp_path / "j.stk")
+    for i, path in enumerate(photos):
+        expected = pillow(path.read_bytes())
+        assert np.array_equal(packed.decode(i), expected)
+        assert np.array_equal(pillow(packed.bytes(i)), expected)
+        comparisons(2)
+
+
 def test_training_tensors_are_the_folders(photo_pack: Path, comparisons: Callable[[int], None]) -> None:
     """The same seed gives the same batches, whatever the threads."""
     ops = "random_resized_crop(64) random_horizontal_flip normalize(imagenet)"
@@ -78,7 +90,7 @@ def test_training_tensors_are_the_folders(photo_pack: Path, comparisons: Callabl
             comparisons(len(first))
 
 
-@pytest.mark.parametrize("mode", ["dct", "raw", "keep"])
+@pytest.mark.parametrize("mode", ["dct", "jpeg", "raw", "keep"])
 @pytest.mark.parametrize("upright", [False, True])
 def test_odd_files(tmp_path: Path, mode: str, upright: bool, data_dir: Path) -> None:
     """Each file does from the pack what it does from its folder: pixels, verdict and reason."""
@@ -87,6 +99,7 @@ def test_odd_files(tmp_path: Path, mode: str, upright: bool, data_dir: Path) -> 
     packed = stoker.Dataset(tmp_path / "odd.stk", exif_orientation=upright)
     assert len(packed) == len(folder) == report.samples
     assert (report.dct > 150) == (mode == "dct")
+    assert (report.jpeg > 150) == (mode == "jpeg")
     odd = 0
     for i in range(len(folder)):
         there, here = folder.check(i), packed.check(i)
@@ -384,7 +397,7 @@ def test_a_flipped_bit_anywhere(tmp_path: Path, folder: Path) -> None:
         draw(folder / label / "z.jpg", 5)
         draw(folder / label / "z.png", 6)
     pack, bad = tmp_path / "p.stk", tmp_path / "bad.stk"
-    for mode in ("dct", "raw", "keep"):
+    for mode in ("dct", "jpeg", "raw", "keep"):
         stoker.pack(folder, pack, mode, overwrite=True)  # type: ignore[arg-type]
         good, data = read_all(pack), pack.read_bytes()
         dice = random.Random(3)

@@ -60,7 +60,7 @@ static PyObject *finish(watching *self, stoker_status status, PyObject *result)
     return result;
 }
 
-/* pack(dataset, source path or None, path, mode, overwrite) → (samples, bytes in, bytes out, dct, raw, original, resumed, odd) */
+/* pack(dataset, source path or None, path, mode, overwrite) → (samples, bytes in, bytes out, dct, jpeg, raw, original, resumed, odd) */
 PyObject *module_pack(PyObject *module, PyObject *args);
 PyObject *module_pack(PyObject *module, PyObject *args)
 {
@@ -90,9 +90,9 @@ PyObject *module_pack(PyObject *module, PyObject *args)
     Py_END_ALLOW_THREADS Py_XDECREF(source_bytes);
     Py_DECREF(path);
     return finish(&watch, status,
-                  Py_BuildValue("(LLLLLLLO)", (long long)r.samples, (long long)r.bytes_in, (long long)r.bytes_out,
-                                (long long)r.dct, (long long)r.raw, (long long)r.original, (long long)r.resumed,
-                                watch.problems));
+                  Py_BuildValue("(LLLLLLLLO)", (long long)r.samples, (long long)r.bytes_in, (long long)r.bytes_out,
+                                (long long)r.dct, (long long)r.jpeg, (long long)r.raw, (long long)r.original,
+                                (long long)r.resumed, watch.problems));
 }
 
 /* verify(path) → list of (where, reason) of damaged samples */

@@ -163,7 +163,8 @@ static void gather(const group given, values *out)
         for (int y = 0; y < 8; y++)
             any_rows[y] |= magnitudes_of(load(blocks[b] + 8 * y));
     }
-    memcpy(any, any_rows, sizeof any);
+    for (int y = 0; y < 8; y++)
+        memcpy(any + 8 * y, &any_rows[y], sizeof any_rows[y]);
     out->last = 63;
     while (out->last > 0 && any[sk_zigzag[out->last]] == 0)
         out->last--;

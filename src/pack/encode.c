@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "image/dct.h"
+#include "image/jpeg_rewrite.h"
 
 #define MOST_GROWTH 2 /* a form this many times as large as the file is not worth it (small files of one colour) */
 #define FIXED       4096
@@ -47,7 +48,7 @@ static bool same_pixels(const sk_pixels *a, const sk_pixels *b)
 }
 
 /* Whether `data` as a pack holds it gives the pixels of the file, and the file none but pixels: no warning. */
-static bool gives_the_same(sk_encoder *self, const sk_sample *sample, const uint8_t *data, size_t size)
+static bool gives_the_same(sk_encoder *self, const sk_sample *sample, const uint8_t *data, size_t size, bool packed)
 {
     int32_t width, height;
     sk_pixels expected, got;
@@ -55,15 +56,17 @@ static bool gives_the_same(sk_encoder *self, const sk_sample *sample, const uint
     return sk_decoder_open(self->upright, sample->data, sample->size, &width, &height) == STOKER_OK &&
            sk_decoder_pixels(self->upright, NULL, &expected) == STOKER_OK &&
            sk_decoder_warning(self->upright)[0] == '\0' &&
-           sk_decoder_open_packed(self->packed, data, size, &width, &height) == STOKER_OK &&
-           sk_decoder_pixels(self->packed, NULL, &got) == STOKER_OK && same_pixels(&expected, &got);
+           (packed ? sk_decoder_open_packed : sk_decoder_open)(self->packed, data, size, &width, &height) ==
+               STOKER_OK &&
+           sk_decoder_pixels(self->packed, NULL, &got) == STOKER_OK && sk_decoder_warning(self->packed)[0] == 0 &&
+           same_pixels(&expected, &got);
 }
 
-static stoker_status encode_dct(sk_encoder *self, const sk_sample *sample, sk_encoded *out)
+static stoker_status recode(sk_encoder *self, const sk_sample *sample, sk_encoded *out)
 {
     int32_t width, height;
-    size_t size;
-    bool taken = false;
+    size_t size = 0;
+    bool taken = false, dct = self->mode == STOKER_PACK_DCT;
 
     if (sk_decoder_open(self->upright, sample->data, sample->size, &width, &height) != STOKER_OK ||
         strcmp(sk_decoder_format(self->upright), "jpeg") != 0)
@@ -72,11 +75,12 @@ static stoker_status encode_dct(sk_encoder *self, const sk_sample *sample, sk_en
     stoker_status status = sk_coefficients_read(&self->coefficients, sample->data, sample->size, &taken);
 
     if (status == STOKER_OK && taken)
-        status = sk_dct_encode(&self->coefficients, orientation, &self->coded, &size, &taken);
+        status = dct ? sk_dct_encode(&self->coefficients, orientation, &self->coded, &size, &taken)
+                     : sk_jpeg_restart(&self->coefficients, sample->data, sample->size, &self->coded, &size, &taken);
     if (status != STOKER_OK || !taken || size > MOST_GROWTH * sample->size + FIXED ||
-        !gives_the_same(self, sample, self->coded.data, size))
+        !gives_the_same(self, sample, self->coded.data, size, dct))
         return status;
-    out->encoding = SK_PACK_DCT;
+    out->encoding = dct ? SK_PACK_DCT : SK_PACK_JPEG;
     out->data = self->coded.data;
     out->size = size;
     return STOKER_OK;
@@ -123,8 +127,8 @@ stoker_status sk_encoder_encode(sk_encoder *self, const sk_sample *sample, sk_en
         out->channels = sample->channels;
         return STOKER_OK;
     }
-    if (self->mode == STOKER_PACK_DCT)
-        status = encode_dct(self, sample, out);
+    if (self->mode == STOKER_PACK_DCT || self->mode == STOKER_PACK_JPEG)
+        status = recode(self, sample, out);
     else if (self->mode == STOKER_PACK_RAW)
         status = encode_pixels(self, sample, out);
     if (status != STOKER_OK || out->encoding != SK_PACK_ORIGINAL)

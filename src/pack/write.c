@@ -215,6 +215,7 @@ static void count(packing *self, uint8_t encoding, size_t source_size)
     report->samples++;
     report->bytes_in += (int64_t)source_size;
     report->dct += encoding == SK_PACK_DCT;
+    report->jpeg += encoding == SK_PACK_JPEG;
     report->raw += encoding == SK_PACK_PLANAR || encoding == SK_PACK_INTERLEAVED;
     report->original += encoding == SK_PACK_ORIGINAL;
 }
