@@ -15,8 +15,8 @@ MODES = {"auto": 0, "dct": 1, "raw": 2, "keep": 3, "jpeg": 4}
 
 
 class PackReport(NamedTuple):
-    """What `pack` did. bytes_in: of the samples in the source; bytes_out: the pack's size; dct, jpeg, raw, original: samples
-    by what holds them; resumed: samples that an interrupted run had packed before; odd: (where, reason) of samples that
+    """What `pack` did. bytes_in: of the samples in the source; bytes_out: the pack's size; dct, jpeg, raw, original:
+    samples by what holds them; resumed: samples that an interrupted run had packed before; odd: (where, reason) of samples that
     cannot be decoded, which are kept as they are and refused when they are read, as from their files."""
 
     samples: int
@@ -49,7 +49,8 @@ def pack(
     """Packs a dataset (a path: all of its parts) into the file `path`, with all cores. No pixel changes.
 
     :param mode: "dct" (JPEG coefficients in a form for vector units), "jpeg" (JPEG files with restart markers),
-        "raw" (decoded pixels), "keep" (the files' own bytes), or "auto": dct for image files, raw for raw samples such as CIFAR's.
+        "raw" (decoded pixels), "keep" (the files' own bytes), or "auto": dct for image files, raw
+        for raw samples such as CIFAR's.
     :param overwrite: a file that is there is replaced at the end; else it is an error.
 
     An interrupted run leaves ``path + ".partial"``; the same call again goes on from it.

@@ -197,6 +197,16 @@ static void choose_widths(const int32_t needed[64], int32_t last, int32_t widths
         widths[k] = widths[k - 1] - 2 > widths[k] ? widths[k - 1] - 2 : widths[k];
 }
 
+/* The bits of m that stand where s has ones, moved together. */
+#define BIT(s, m, i) ((s) >> (i) & 1 ? ((m) >> (i) & 1) << __builtin_popcount((s) & ((1 << (i)) - 1)) : 0)
+#define BITS(s, m)   (BIT(s, m, 0) | BIT(s, m, 1) | BIT(s, m, 2) | BIT(s, m, 3))
+#define BITS_4(s, m) BITS(s, m), BITS(s, (m) + 1), BITS(s, (m) + 2), BITS(s, (m) + 3)
+#define BITS_16(s)   {BITS_4(s, 0), BITS_4(s, 4), BITS_4(s, 8), BITS_4(s, 12)}
+
+static const uint8_t together[16][16] = {BITS_16(0),  BITS_16(1),  BITS_16(2),  BITS_16(3), BITS_16(4),  BITS_16(5),
+                                         BITS_16(6),  BITS_16(7),  BITS_16(8),  BITS_16(9), BITS_16(10), BITS_16(11),
+                                         BITS_16(12), BITS_16(13), BITS_16(14), BITS_16(15)};
+
 /* Writes a group, at most SK_DCT_GROUP bytes (and scratch past them); returns the end. */
 static uint8_t *write_group(const group blocks, uint8_t *out)
 {
@@ -232,11 +242,11 @@ static uint8_t *write_group(const group blocks, uint8_t *out)
                      4 * widths[k]);
     }
     for (int32_t k = 1; k <= last; k++) {
-        uint32_t signs = 0, count = 0;
+        uint32_t low = v.some[k] & 15, high = v.some[k] >> 4;
+        uint32_t signs = together[low][v.minus[k] & 15] | (uint32_t)together[high][v.minus[k] >> 4]
+                                                              << __builtin_popcount(low);
 
-        for (uint32_t left = v.some[k]; left != 0; left &= left - 1, count++)
-            signs |= ((uint32_t)v.minus[k] >> __builtin_ctz(left) & 1) << count;
-        bits_put(&to, signs, (int32_t)count);
+        bits_put(&to, signs, __builtin_popcount(v.some[k]));
     }
     bits_end(&to);
     return to.at;
