@@ -15,9 +15,12 @@ MODES = {"auto": 0, "dct": 1, "raw": 2, "keep": 3, "jpeg": 4}
 
 
 class PackReport(NamedTuple):
-    """What `pack` did. bytes_in: of the samples in the source; bytes_out: the pack's size; dct, jpeg, raw, original:
-    samples by what holds them; resumed: samples that an interrupted run had packed before; odd: (where, reason) of samples that
-    cannot be decoded, which are kept as they are and refused when they are read, as from their files."""
+    """What `pack` did.
+
+    bytes_in: of the samples in the source; bytes_out: the pack's size; dct, jpeg, raw, original: samples by what holds
+    them; resumed: samples that an interrupted run had packed before; odd: (where, reason) of samples that cannot be
+    decoded, which are kept as they are and refused when they are read, as from their files.
+    """
 
     samples: int
     bytes_in: int
