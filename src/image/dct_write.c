@@ -62,6 +62,7 @@ static int32_t width_of(uint32_t value)
 }
 
 typedef int16_t lanes __attribute__((vector_size(16)));
+typedef uint16_t unsigned_lanes __attribute__((vector_size(16)));
 typedef int32_t wide_lanes __attribute__((vector_size(32)));
 
 static inline lanes load(const void *at)
@@ -77,7 +78,7 @@ static inline lanes magnitudes_of(lanes row)
 {
     lanes minus = row < 0;
 
-    return (row ^ minus) - minus;
+    return (lanes)((unsigned_lanes)(row ^ minus) - (unsigned_lanes)minus);
 }
 
 static bool in_range(const sk_plane *plane, const int16_t *block)
@@ -153,7 +154,7 @@ typedef struct values {
 static void gather(const group given, values *out)
 {
     static const int16_t zeros[64];
-    const lanes weights = {1, 2, 4, 8, 16, 32, 64, 128};
+    const lanes low = {1, 2, 4, 8, 16, 32, 64, 128}, high = {256, 512, 1024, 2048, 4096, 8192, 16384, INT16_MIN};
     group blocks;
     lanes natural[64], any_rows[8] = {{0}};
     uint16_t any[64];
@@ -172,7 +173,7 @@ static void gather(const group given, values *out)
         transpose_row(blocks, y, natural + 8 * y);
     for (int32_t k = 1; k <= out->last; k++) {
         lanes value = natural[sk_zigzag[k]], minus = value < 0;
-        lanes set = (minus & weights) | ((value != 0) & (weights << 8)); /* a bit a lane: all of them make two sets */
+        lanes set = (minus & low) | ((value != 0) & high); /* a bit a lane: all of them make two sets */
         uint64_t words[2];
 
         out->needed[k] = width_of(any[sk_zigzag[k]]);
