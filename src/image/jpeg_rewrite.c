@@ -104,7 +104,7 @@ static bool is_kept(const rewriting *r, int marker, const uint8_t *body, size_t 
 static void keep_segments(rewriting *r)
 {
     r->kept = 0;
-    for (size_t at = 2, segment; at < r->header;) {
+    for (size_t at = 2, segment = 2; at < r->header;) {
         int marker = next_segment(r->file, r->size, &at, &segment);
         size_t length = at - segment;
 
