@@ -52,7 +52,7 @@ static inline void sk_jpeg_put(sk_jpeg_coder *self, sk_bits_out *bits, const sk_
 /* The bits that tell a value from others of its size (T.81, F.1.2.1). */
 static inline uint32_t sk_jpeg_value_bits(int32_t value, uint32_t size)
 {
-    return (uint32_t)(value + (value >> 31)) & ((1u << size) - 1);
+    return (uint32_t)(value - (value < 0 ? 1 : 0)) & ((1u << size) - 1);
 }
 
 /* A block of the scan's component `c`. */
