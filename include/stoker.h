@@ -234,7 +234,8 @@ STOKER_API size_t stoker_dataset_where(const stoker_dataset *dataset, int64_t in
 /* Reads and decodes sample `index` whole. */
 STOKER_API stoker_status stoker_dataset_decode(const stoker_dataset *dataset, int64_t index, stoker_image *out);
 
-/* Copies the encoded bytes of sample `index` (a JPEG file, say) into memory that stoker_free takes back. For datasets of raw
+/* Copies the encoded bytes of sample `index` (a JPEG file, say) into memory that stoker_free takes back; of a sample that a pack holds
+ * re-coded, a JPEG file with the same coefficients. For datasets of raw
  * pixels STOKER_ERR_UNSUPPORTED. */
 STOKER_API stoker_status stoker_dataset_bytes(const stoker_dataset *dataset, int64_t index, void **data, size_t *size);
 

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dataset/dataset.h"
+#include "image/dct.h"
 #include "image/image.h"
 #include "image/sniff.h"
 #include "image/write.h"
@@ -443,6 +444,20 @@ stoker_status stoker_dataset_decode(const stoker_dataset *dataset, int64_t index
     return status == STOKER_OK ? STOKER_OK : fail_sample(dataset, index, status);
 }
 
+/* A sample in a pack's own code as a JPEG file of the same coefficients. */
+static stoker_status write_jpeg(const sk_sample *sample, void **data, size_t *size)
+{
+    sk_coefficients image = {0};
+    uint8_t *file = NULL;
+    stoker_status status = sk_dct_read(sample->data, sample->size, &image);
+
+    if (status == STOKER_OK)
+        status = sk_coefficients_write(&image, sample->data[16], &file, size);
+    sk_coefficients_free(&image);
+    *data = file; /* by malloc, as is what sk_free takes */
+    return status;
+}
+
 stoker_status stoker_dataset_bytes(const stoker_dataset *dataset, int64_t index, void **data, size_t *size)
 {
     sk_buffer scratch = {0};
@@ -459,6 +474,17 @@ stoker_status stoker_dataset_bytes(const stoker_dataset *dataset, int64_t index,
         goto done;
     if (sample.kind != SK_SAMPLE_ENCODED) {
         status = sk_fail(STOKER_ERR_UNSUPPORTED, "raw pixels, not an image file");
+        goto done;
+    }
+    if (sample.packed) {
+        void *file = NULL;
+        size_t file_size = 0;
+
+        status = write_jpeg(&sample, &file, &file_size);
+        if (status == STOKER_OK) {
+            *data = file;
+            *size = file_size;
+        }
         goto done;
     }
     void *copy = sk_malloc(sample.size);
